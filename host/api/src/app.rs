@@ -204,7 +204,7 @@ impl App {
         let (method, path) = (request.method(), request.uri().path());
         let mut endpoint = endpoints.find(method, path);
         if let EndpointMatch::Loading(_) = endpoint {
-            endpoints.served(method, path).await;
+            endpoints.wait_until_served(method, path).await;
             endpoint = endpoints.find(method, path);
         }
         let mut methods = core_methods;

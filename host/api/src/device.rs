@@ -119,10 +119,10 @@ pub trait Endpoints: Send + Sync + 'static {
     fn policy_error(&self) -> Option<String>;
 
     /// Waits until `report` and `routes` list every plugin, loaded or not yet, or until a time limit.
-    fn listed(&self) -> BoxFuture<'_, ()>;
+    fn wait_until_listed(&self) -> BoxFuture<'_, ()>;
 
     /// Waits until `find` returns anything but [`EndpointMatch::Loading`], or until a time limit.
-    fn served<'a>(&'a self, method: &'a Method, path: &'a str) -> BoxFuture<'a, ()>;
+    fn wait_until_served<'a>(&'a self, method: &'a Method, path: &'a str) -> BoxFuture<'a, ()>;
 
     /// Finds the route for `method` on `path` (as received, without the query). Routes for GET also answer HEAD.
     fn find(&self, method: &Method, path: &str) -> EndpointMatch;

@@ -93,22 +93,22 @@ impl Plugins {
     }
 
     /// Waits until every plugin is loaded or refused.
-    pub async fn loaded(&self) {
+    pub async fn wait_until_loaded(&self) {
         self.until(|table| !table.is_loading()).await;
     }
 
     /// Waits until the contents of each file are known: [`Self::report`] lists them all from then on.
-    pub async fn listed(&self) {
+    pub async fn wait_until_listed(&self) {
         self.until(|table| !table.is_unread).await;
     }
 
     /// Waits until it is known which plugin provides `action`, if any.
-    pub async fn settled(&self, action: Action) {
+    pub async fn wait_until_settled(&self, action: Action) {
         self.until(|table| table.has_settled(action)).await;
     }
 
     /// Waits until [`Self::find`] no longer answers that something is being loaded.
-    pub async fn served(&self, method: &Method, path: &str) {
+    pub async fn wait_until_served(&self, method: &Method, path: &str) {
         let is_known =
             |table: &Table| !matches!(table.find(method, path), RouteLookup::Loading { .. });
         self.until(is_known).await;

@@ -14,7 +14,7 @@ pub enum RouteLookup {
         /// The value of the header `Allow`.
         allow: String,
     },
-    /// A plugin that is being loaded may answer it: wait for [`crate::Plugins::served`], and answer 503 if it still
+    /// A plugin that is being loaded may answer it: wait for [`crate::Plugins::wait_until_served`], and answer 503 if it still
     /// does not serve.
     Loading {
         /// Its name, if it is known.

@@ -93,9 +93,9 @@ impl PluginEndpoints {
 
     /// Returns the plugins once it is known which one provides `action`, however long that takes; `None` if none can be
     /// loaded.
-    pub(crate) async fn settled(&self, action: Action) -> Option<Plugins> {
+    pub(crate) async fn wait_until_settled(&self, action: Action) -> Option<Plugins> {
         let plugins = self.begun().await?;
-        plugins.settled(action).await;
+        plugins.wait_until_settled(action).await;
         Some(plugins)
     }
 
@@ -147,7 +147,7 @@ impl PluginEndpoints {
 
     /// As [`Self::settled`], but returns `None` if that takes too long.
     pub(crate) async fn settled_in_time(&self, action: Action) -> Option<Plugins> {
-        let settled = tokio::time::timeout(SETTLED_WITHIN, self.settled(action)).await;
+        let settled = tokio::time::timeout(SETTLED_WITHIN, self.wait_until_settled(action)).await;
         settled.ok().flatten()
     }
 }
@@ -194,19 +194,19 @@ impl api::Endpoints for PluginEndpoints {
         self.plugins()?.policy_error()
     }
 
-    fn listed(&self) -> BoxFuture<'_, ()> {
+    fn wait_until_listed(&self) -> BoxFuture<'_, ()> {
         let listed = async {
             if let Some(plugins) = self.begun().await {
-                plugins.listed().await;
+                plugins.wait_until_listed().await;
             }
         };
         in_time(listed).boxed()
     }
 
-    fn served<'a>(&'a self, method: &'a Method, path: &'a str) -> BoxFuture<'a, ()> {
+    fn wait_until_served<'a>(&'a self, method: &'a Method, path: &'a str) -> BoxFuture<'a, ()> {
         let served = async move {
             if let Some(plugins) = self.begun().await {
-                plugins.served(method, path).await;
+                plugins.wait_until_served(method, path).await;
             }
         };
         in_time(served).boxed()

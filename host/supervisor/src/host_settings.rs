@@ -102,7 +102,7 @@ impl HostSettings {
         let Ok(parts) = self.parts().await else {
             return current;
         };
-        if let Some(plugins) = parts.plugins.settled(Action::BootConfig).await {
+        if let Some(plugins) = parts.plugins.wait_until_settled(Action::BootConfig).await {
             match plugins.boot_settings().await {
                 Ok(settings) => current.extend(settings.into_iter().map(|of| (of.name, of.value))),
                 Err(BootConfigError::Unavailable) => {}

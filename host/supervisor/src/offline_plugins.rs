@@ -59,7 +59,7 @@ pub(crate) fn load(configuration: &Configuration) -> Result<OfflinePlugins> {
             },
         );
         let plugins = Plugins::start(config)?;
-        plugins.loaded().await;
+        plugins.wait_until_loaded().await;
         let reports = plugins.report();
         let reports: Result<Vec<Value>, _> = reports.iter().map(serde_json::to_value).collect();
         let loaded = OfflinePlugins {

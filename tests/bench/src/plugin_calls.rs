@@ -230,7 +230,7 @@ impl PluginHost {
             core_routes: Vec::new(),
             board_memory: 1 << 30,
         })?;
-        plugins.loaded().await;
+        plugins.wait_until_loaded().await;
         let problems = plugins.problems();
         if !problems.is_empty() {
             bail!("the plugins have problems: {problems:?}");

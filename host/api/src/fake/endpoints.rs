@@ -111,11 +111,11 @@ impl Endpoints for FakeEndpoints {
         None
     }
 
-    fn listed(&self) -> BoxFuture<'_, ()> {
+    fn wait_until_listed(&self) -> BoxFuture<'_, ()> {
         futures::future::ready(()).boxed()
     }
 
-    fn served<'a>(&'a self, _: &'a Method, path: &'a str) -> BoxFuture<'a, ()> {
+    fn wait_until_served<'a>(&'a self, _: &'a Method, path: &'a str) -> BoxFuture<'a, ()> {
         self.waited.store(path != "/v3/slow", Ordering::Relaxed);
         futures::future::ready(()).boxed()
     }

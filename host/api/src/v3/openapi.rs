@@ -22,7 +22,7 @@ fn description(_: &mut SchemaGenerator) -> Schema {
 }
 
 async fn describe(State(api): State<Api>) -> WrittenJson {
-    api.endpoints.listed().await;
+    api.endpoints.wait_until_listed().await;
     let level = &api.settings.branding.api_level;
     WrittenJson(api.description.document(level, api.endpoints.routes()))
 }

@@ -71,7 +71,7 @@ struct LogAnswer {
 }
 
 async fn plugins(State(api): State<Api>) -> Json<Plugins> {
-    api.endpoints.listed().await;
+    api.endpoints.wait_until_listed().await;
     Json(Plugins {
         status: "success",
         version: env!("CARGO_PKG_VERSION"),
@@ -98,7 +98,7 @@ async fn log(
         })?,
         None => 0,
     };
-    api.endpoints.listed().await;
+    api.endpoints.wait_until_listed().await;
     let log = api.endpoints.log(&name, after).ok_or_else(no_such_plugin)?;
     Ok(Json(LogAnswer {
         status: "success",

@@ -357,7 +357,7 @@ impl Setup {
     /// Starts the device, and waits until all plugins are loaded.
     pub(crate) async fn start(self) -> Fixture {
         let fixture = self.begin().await;
-        fixture.plugins.loaded().await;
+        fixture.plugins.wait_until_loaded().await;
         fixture
     }
 
@@ -466,7 +466,7 @@ impl Fixture {
         B::Error: std::fmt::Display,
     {
         let (method, path) = (request.method(), request.uri().path());
-        let served = self.plugins.served(method, path);
+        let served = self.plugins.wait_until_served(method, path);
         let served = tokio::time::timeout(DEADLINE, served);
         served.await.expect("it is loaded in time");
         match self.plugins.find(method, path) {

@@ -40,18 +40,18 @@ async fn a_file_that_compiles_for_ever_delays_nobody_at_a_start() {
         .begin()
         .await;
     for path in ["/v3/a/hello", "/v3/b/hello"] {
-        device.plugins.served(&Method::GET, path).await;
+        device.plugins.wait_until_served(&Method::GET, path).await;
         assert_eq!(device.get(path).await.0, StatusCode::OK);
     }
     // It is known at once which paths have no plugin, and which plugin provides what.
     assert!(matches!(find(&device, "/v3/nobody"), RouteLookup::None));
-    device.plugins.settled(Action::BootConfig).await;
+    device.plugins.wait_until_settled(Action::BootConfig).await;
     // Requests for the slow plugin's routes wait, whatever the method.
     assert!(is_loading(&find(&device, "/v3/slow/hello"), "slow"));
     let removes = device.plugins.find(&Method::DELETE, "/v3/slow/hello");
     assert!(matches!(removes, RouteLookup::Loading { plugin: None }));
 
-    device.plugins.listed().await;
+    device.plugins.wait_until_listed().await;
     let report = device.report("slow");
     assert_eq!((report.state, report.refused), (PluginState::Loading, None));
     assert_eq!(report.routes.len(), 2);
@@ -61,7 +61,10 @@ async fn a_file_that_compiles_for_ever_delays_nobody_at_a_start() {
 
     // Once the file is gone, nothing waits for it.
     fs::remove_file(device.path("plugins/00-slow.wasm")).unwrap();
-    device.plugins.served(&Method::GET, "/v3/slow/hello").await;
+    device
+        .plugins
+        .wait_until_served(&Method::GET, "/v3/slow/hello")
+        .await;
     assert!(matches!(find(&device, "/v3/slow/hello"), RouteLookup::None));
 }
 
@@ -92,7 +95,7 @@ async fn of_two_that_want_the_same_the_first_file_has_it_however_slow_it_is() {
     let states: Vec<_> = states.map(|plugin| plugin.state).collect();
     assert_eq!(states, [PluginState::Loading; 2]);
     fs::remove_file(device.path("plugins/00-slow.wasm")).unwrap();
-    device.plugins.loaded().await;
+    device.plugins.wait_until_loaded().await;
     device
         .until("the quick one serves", |plugins| {
             matches!(
@@ -122,17 +125,20 @@ async fn a_plugin_that_has_others_do_something_waits_for_who_does_it() {
             is_loading(&found, "a")
         })
         .await;
-    device.plugins.settled(Action::BootConfig).await;
-    let identify = device.plugins.settled(Action::Identify);
+    device.plugins.wait_until_settled(Action::BootConfig).await;
+    let identify = device.plugins.wait_until_settled(Action::Identify);
     assert!(
         tokio::time::timeout(Duration::from_millis(50), identify)
             .await
             .is_err()
     );
     fs::remove_file(device.path("plugins/zz-slow.wasm")).unwrap();
-    device.plugins.served(&Method::GET, "/v3/a/hello").await;
+    device
+        .plugins
+        .wait_until_served(&Method::GET, "/v3/a/hello")
+        .await;
     assert_eq!(device.get("/v3/a/hello").await.0, StatusCode::OK);
-    device.plugins.settled(Action::Identify).await;
+    device.plugins.wait_until_settled(Action::Identify).await;
 }
 
 /// Otherwise the update would go on without the gate, because no plugin that can be asked is in the way.
@@ -153,7 +159,7 @@ async fn an_update_waits_for_a_gate_that_is_being_loaded_and_for_no_other_plugin
         .compiler_that_hangs()
         .begin()
         .await;
-    device.plugins.listed().await;
+    device.plugins.wait_until_listed().await;
     let loading = || device.plugins.loading_update_gate();
     assert_eq!(loading().as_deref(), Some("gate"));
     let loaded = device.plugins.update_gates_loaded();

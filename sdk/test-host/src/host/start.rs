@@ -111,7 +111,7 @@ impl Host {
             core_routes: Vec::new(),
             board_memory: 1 << 30,
         })?;
-        plugins.loaded().await;
+        plugins.wait_until_loaded().await;
         let mut problems = plugins.problems();
         problems.retain(|problem| problem != plugins::UNPINNED);
         if !problems.is_empty() {

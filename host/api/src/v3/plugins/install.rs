@@ -138,7 +138,7 @@ async fn require_developer(api: &Api, caller: &Caller) -> Result<(), Failure> {
         return Err(Failure::out_of_scope());
     }
     // This is not known before.
-    api.endpoints.listed().await;
+    api.endpoints.wait_until_listed().await;
     if api.endpoints.allow_unpinned() {
         return Ok(());
     }
