@@ -165,7 +165,7 @@ impl Plugins {
     }
 
     /// Waits until [`Self::postponement`] asks all gates: each plugin that may postpone updates is loaded or refused.
-    pub async fn update_gates_loaded(&self) {
+    pub async fn wait_until_update_gates_loaded(&self) {
         self.until(Table::has_all_update_gates).await;
     }
 

@@ -103,7 +103,7 @@ impl PluginEndpoints {
     /// can be loaded.
     pub(crate) async fn with_update_gates(&self) -> Option<Plugins> {
         let plugins = self.begun().await?;
-        plugins.update_gates_loaded().await;
+        plugins.wait_until_update_gates_loaded().await;
         Some(plugins)
     }
 

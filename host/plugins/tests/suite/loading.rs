@@ -162,14 +162,14 @@ async fn an_update_waits_for_a_gate_that_is_being_loaded_and_for_no_other_plugin
     device.plugins.wait_until_listed().await;
     let loading = || device.plugins.loading_update_gate();
     assert_eq!(loading().as_deref(), Some("gate"));
-    let loaded = device.plugins.update_gates_loaded();
+    let loaded = device.plugins.wait_until_update_gates_loaded();
     assert!(
         tokio::time::timeout(Duration::from_millis(50), loaded)
             .await
             .is_err()
     );
     fs::remove_file(device.path("plugins/gate.wasm")).unwrap();
-    device.plugins.update_gates_loaded().await;
+    device.plugins.wait_until_update_gates_loaded().await;
     assert_eq!(loading(), None);
     assert_eq!(device.report("watcher").state, PluginState::Loading);
 }
