@@ -36,7 +36,7 @@ impl Store {
         intents: impl IntoIterator<Item = (&'a str, &'a Value)>,
     ) -> Result<(), StoreError> {
         self.write("write an intent", |work| {
-            let mut insert = work.prepare_cached(
+            let mut insert = work.prepare(
                 "INSERT INTO intent (kind, key, value) VALUES (?1, ?2, ?3)
                  ON CONFLICT (kind, key) DO UPDATE SET value = excluded.value",
             )?;

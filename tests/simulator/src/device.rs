@@ -68,7 +68,7 @@ impl Device {
         let connections = common
             .connections
             .get_or_init(|| Arc::new(Connections::new(&identity, &common.agent).with_idle(256)));
-        let client = Arc::new(Client::over(connections.clone(), identity));
+        let client = Arc::new(Client::with_connections(connections.clone(), identity));
         let device = Arc::new(Device {
             number,
             common: common.clone(),

@@ -6,7 +6,7 @@
 
 use std::net::IpAddr;
 
-use registry_protocol::Place;
+use registry_protocol::RepositoryName;
 use reqwest::Url;
 
 use crate::RegistryAuth;
@@ -27,7 +27,7 @@ pub(super) enum RealmError {
 /// Returns the address of the token service for a repository of `place`, as its registry names it.
 pub(super) fn checked(
     realm: &str,
-    place: &Place,
+    place: &RepositoryName,
     auth: Option<&RegistryAuth>,
 ) -> Result<Url, RealmError> {
     let url = Url::parse(realm).map_err(|_| RealmError::Invalid)?;
@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     fn check(registry: &str, cloud: Option<&str>, realm: &str) -> Result<(), RealmError> {
-        let place = Place {
+        let place = RepositoryName {
             host: registry.to_owned(),
             repository: "v2/ab".to_owned(),
         };
@@ -164,7 +164,7 @@ mod tests {
 
     #[test]
     fn who_has_no_account_asks_wherever_there_is_tls() {
-        let place = Place {
+        let place = RepositoryName {
             host: "registry-1.docker.io".to_owned(),
             repository: "library/busybox".to_owned(),
         };

@@ -12,7 +12,7 @@ use cloud_core::cloud::Cloud;
 use cloud_core::device::DeviceRef;
 use cloud_core::tunnels::device_request::supervisor_key;
 use data::write::{WriteError, retried};
-use data::{DataError, Keyring, Place, SystemPurpose, Transaction};
+use data::{DataError, Keyring, SecretLocation, SystemPurpose, Transaction};
 use sea_query::{Alias, Expr, ExprTrait, Query, SimpleExpr};
 use serde_json::{Map, Value};
 
@@ -249,7 +249,7 @@ impl DeviceChanges {
         for (field, value) in &self.fields {
             let stored = match (field.name, value) {
                 (SECRET, Value::String(secret)) => {
-                    let place = Place::from_row("device", SECRET, self.device);
+                    let place = SecretLocation::from_row("device", SECRET, self.device);
                     let sealed = keyring.seal(&place, secret).map_err(DataError::from)?;
                     Expr::val(sealed)
                 }

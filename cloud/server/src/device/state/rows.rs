@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use cloud_core::cloud::Cloud;
 use cloud_core::generation::fingerprint;
-use data::{DataError, Keyring, Place, Row, Sql, UnreadableSecret};
+use data::{DataError, Keyring, Row, SecretLocation, Sql, UnreadableSecret};
 use strum::VariantArray;
 
 /// All inputs of a target state, at one moment.
@@ -178,7 +178,7 @@ impl Rows {
     fn open_secrets(&mut self, keyring: &Keyring) -> Result<(), UnreadableSecret> {
         let secrets = std::mem::take(&mut self.secrets);
         for secret in &secrets {
-            let place = Place::from_row(secret.table(), "value", secret.id);
+            let place = SecretLocation::from_row(secret.table(), "value", secret.id);
             if let Some(value) = self.value_of(secret) {
                 *value = keyring.open(&place, value)?;
             }
