@@ -310,6 +310,9 @@ mod tests {
         let mode = fs::Permissions::from_mode(0o757);
         fs::set_permissions(owner.path("plugins"), mode).unwrap();
         let refused = owner.check(None).unwrap_err();
-        assert!(refused.contains("can be written by others"), "{refused}");
+        assert!(
+            refused.contains("others than its owner can write it"),
+            "{refused}"
+        );
     }
 }
