@@ -28,14 +28,30 @@ pub struct EmbedError {
 /// [`EmbedError`] if one of the two files cannot be read, is not valid, or cannot be written; the file is then
 /// unchanged.
 pub fn embed_signature(file: &Path) -> Result<(), EmbedError> {
-    embed(file).map_err(|reason| EmbedError {
-        file: file.display().to_string(),
-        reason,
-    })
+    embed(file).map_err(EmbedError::of(file))
+}
+
+/// Replaces the plugin in `file`, in one step, by `content` with its signature at the end. A signature beside the file
+/// is removed.
+///
+/// # Errors
+/// [`EmbedError`] if a file cannot be written.
+pub fn write_signed(file: &Path, content: &[u8], signature: &str) -> Result<(), EmbedError> {
+    write(file, content.to_vec(), signature.as_bytes()).map_err(EmbedError::of(file))
+}
+
+impl EmbedError {
+    /// For `map_err`: adds the file.
+    fn of(file: &Path) -> impl FnOnce(String) -> EmbedError {
+        move |reason| EmbedError {
+            file: file.display().to_string(),
+            reason,
+        }
+    }
 }
 
 fn embed(file: &Path) -> Result<(), String> {
-    let (_, mut wasm) = bytes(file)?;
+    let (_, wasm) = bytes(file)?;
     Manifest::from_wasm(&wasm).map_err(|error| error_chain(&error))?;
     let beside = signature::file_beside(file);
     let failed = |error: std::io::Error| format!("`{}`: {error}", beside.display());
@@ -53,28 +69,17 @@ fn embed(file: &Path) -> Result<(), String> {
             beside.display()
         ));
     }
-    wasm.extend(signature::section(&text));
-    replace_alone(file, &wasm).map_err(|error| format!("it cannot be written: {error}"))?;
-    fs::remove_file(&beside).map_err(failed)
+    write(file, wasm, &text)
 }
 
-/// Replaces the plugin in `file`, in one step, by `content` with its signature at the end. A signature beside the file
-/// is removed.
-///
-/// # Errors
-/// [`EmbedError`] if a file cannot be written.
-pub fn write_signed(file: &Path, content: &[u8], signature: &str) -> Result<(), EmbedError> {
-    let failed = |reason| EmbedError {
-        file: file.display().to_string(),
-        reason,
-    };
-    let mut wasm = content.to_vec();
-    wasm.extend(signature::section(signature.as_bytes()));
-    replace_alone(file, &wasm).map_err(|error| failed(format!("it cannot be written: {error}")))?;
+/// Replaces `file` by a plugin with its signature at the end, and removes a signature beside it.
+fn write(file: &Path, mut wasm: Vec<u8>, signature: &[u8]) -> Result<(), String> {
+    wasm.extend(signature::section(signature));
+    replace_alone(file, &wasm).map_err(|error| format!("it cannot be written: {error}"))?;
     let beside = signature::file_beside(file);
     match fs::remove_file(&beside) {
         Err(error) if error.kind() != ErrorKind::NotFound => {
-            Err(failed(format!("`{}`: {error}", beside.display())))
+            Err(format!("`{}`: {error}", beside.display()))
         }
         _ => Ok(()),
     }
