@@ -8,6 +8,11 @@ use plugin_manifest::Language;
 
 use crate::device::DeviceAddress;
 
+/// The variable with the password of the key that signs plugins.
+pub(crate) const KEY_PASSWORD: &str = "SUPERVISOR_PLUGIN_KEY_PASSWORD";
+/// The variable with the API key of a device.
+pub(crate) const DEVICE_KEY: &str = "SUPERVISOR_PLUGIN_DEVICE_KEY";
+
 /// Create, check, run, sign and distribute plugins of the device supervisor
 #[derive(Parser)]
 #[command(name = "supervisor-plugin", version, arg_required_else_help = true)]
@@ -115,7 +120,7 @@ pub(crate) struct Build {
     #[arg(long, value_name = "FILE")]
     pub(crate) key: Option<PathBuf>,
     /// The key's password; by default the command asks for it
-    #[arg(long, env = "SUPERVISOR_PLUGIN_KEY_PASSWORD", hide_env_values = true)]
+    #[arg(long, env = KEY_PASSWORD, hide_env_values = true)]
     pub(crate) password: Option<String>,
     /// Build also if nothing has changed since the last build
     #[arg(long)]
@@ -183,7 +188,7 @@ pub(crate) struct Sign {
     #[arg(long)]
     pub(crate) key: PathBuf,
     /// The key's password; by default the command asks for it
-    #[arg(long, env = "SUPERVISOR_PLUGIN_KEY_PASSWORD", hide_env_values = true)]
+    #[arg(long, env = KEY_PASSWORD, hide_env_values = true)]
     pub(crate) password: Option<String>,
     /// Write the signature to FILE.minisig, and leave the component unchanged
     #[arg(long)]
@@ -229,7 +234,7 @@ pub(crate) struct DeviceArguments {
     #[arg(long = "device", value_name = "ADDRESS", required = true, value_parser = str::parse::<DeviceAddress>)]
     pub(crate) devices: Vec<DeviceAddress>,
     /// The API key of the device, which `supervisor api-key show` prints there
-    #[arg(long, env = "SUPERVISOR_PLUGIN_DEVICE_KEY", hide_env_values = true)]
+    #[arg(long, env = DEVICE_KEY, hide_env_values = true)]
     pub(crate) key: Option<String>,
 }
 

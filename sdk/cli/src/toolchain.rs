@@ -10,6 +10,7 @@ use std::process::{Command, ExitStatus, Stdio};
 use anyhow::{Context as _, Result, ensure};
 use include_dir::{Dir, include_dir};
 
+use crate::arguments::{DEVICE_KEY, KEY_PASSWORD};
 use crate::compiler::cache_folder;
 use crate::output::Output;
 use crate::sdk_sources::{write_file, write_folder};
@@ -37,6 +38,19 @@ pub(crate) struct NodePackage {
 /// of somebody else could contain one of the same name.
 const MODULE: [&str; 2] = ["-I", "-m"];
 
+/// The variables with secrets of the author.
+pub(crate) const SECRETS: [&str; 2] = [KEY_PASSWORD, DEVICE_KEY];
+
+/// Returns a command that runs a program without the author's secrets in its environment: a build runs code of other
+/// people, such as the build scripts of packages. All programs of builds are started with this function.
+pub(crate) fn command(program: impl AsRef<OsStr>) -> Command {
+    let mut command = Command::new(program);
+    for secret in SECRETS {
+        command.env_remove(secret);
+    }
+    command
+}
+
 /// Returns the program of this name on the author's path.
 fn on_path(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
@@ -58,7 +72,7 @@ pub(crate) fn python_program(
         Some(program) => program,
         None => python_package(package, output)?.join("bin").join(program),
     };
-    Ok(Command::new(program))
+    Ok(command(program))
 }
 
 /// Returns a command that runs a Python package in the cache as a module.
@@ -66,7 +80,7 @@ pub(crate) fn python_program(
 /// # Errors
 /// Python is missing, or the package cannot be installed.
 pub(crate) fn python_module(package: &PythonPackage, output: &Output) -> Result<Command> {
-    let mut command = Command::new(python_package(package, output)?.join("bin/python"));
+    let mut command = command(python_package(package, output)?.join("bin/python"));
     command.args(MODULE).arg(package.name);
     Ok(command)
 }
@@ -77,7 +91,7 @@ fn python_package(package: &PythonPackage, output: &Output) -> Result<PathBuf> {
     installed(&format!("{name}-{version}"), |folder| {
         output.note(&format!("installing {name} {version} from PyPI (once)"));
         let python = on_path("python3").context("Python 3 is not installed: install it")?;
-        run(Command::new(python).args(MODULE).arg("venv").arg(folder)).context(
+        run(command(python).args(MODULE).arg("venv").arg(folder)).context(
             "failed to create a virtual environment; on Debian, `apt-get install python3-venv` helps",
         )?;
         let hashes = HASHES.get_file(format!("{name}-{version}.txt"));
@@ -85,7 +99,7 @@ fn python_package(package: &PythonPackage, output: &Output) -> Result<PathBuf> {
             hashes.with_context(|| format!("this tool contains no hashes of {name} {version}"))?;
         let requirements = folder.join("requirements.txt");
         write_file(&requirements, hashes.contents())?;
-        run(Command::new(folder.join("bin/pip"))
+        run(command(folder.join("bin/pip"))
             .args(["install", "--quiet", "--require-hashes"])
             // The source of a package would run its author's build script.
             .args(["--only-binary", ":all:", "--requirement"])
@@ -100,7 +114,7 @@ fn python_package(package: &PythonPackage, output: &Output) -> Result<PathBuf> {
 /// It is missing.
 pub(crate) fn node() -> Result<Command> {
     let node = on_path("node").context("Node.js is not installed: install it, with npm")?;
-    Ok(Command::new(node))
+    Ok(command(node))
 }
 
 /// Returns a folder in which scripts find these packages, which are installed once.
@@ -125,7 +139,7 @@ pub(crate) fn node_packages(packages: &[NodePackage], output: &Output) -> Result
         let hashes = hashes.with_context(|| format!("this tool contains no hashes of {set}"))?;
         write_folder(folder, hashes)?;
         // Install scripts are other people's programs, and these packages do not need any.
-        run(Command::new(npm)
+        run(command(npm)
             // In the versions of the lock file, and only with its hashes.
             .args(["ci", "--ignore-scripts", "--no-audit", "--no-fund"])
             .args(["--loglevel", "error", "--prefix"])
@@ -268,9 +282,26 @@ fn name(command: &Command) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
+    use clap::CommandFactory as _;
     use serde_json::Value;
 
     use super::*;
+    use crate::arguments::Arguments;
+
+    #[test]
+    fn no_program_gets_a_secret_that_the_tool_accepts_in_a_variable() {
+        let tool = Arguments::command();
+        let arguments = tool.get_subcommands().flat_map(|it| it.get_arguments());
+        let secrets: BTreeSet<&OsStr> = arguments.filter_map(|it| it.get_env()).collect();
+        assert_eq!(secrets.len(), 2, "{secrets:?}");
+        let command = command("cargo");
+        let variables: BTreeSet<(&OsStr, Option<&OsStr>)> = command.get_envs().collect();
+        // `None` stands for a variable that is removed.
+        let removed: BTreeSet<_> = secrets.into_iter().map(|it| (it, None)).collect();
+        assert_eq!(variables, removed);
+    }
 
     #[test]
     fn a_module_of_python_is_a_program_to_the_author() {

@@ -32,5 +32,5 @@ pub use plugins::{
 };
 pub use running::{DeviceFolder, RunningHost};
 pub use supervisor_testing::{
-    Answer, BuiltPlugin, assert_described, build, schemas, try_build_plugin,
+    Answer, BuiltPlugin, assert_described, build, schemas, try_build_plugin_without_variables,
 };

@@ -47,9 +47,25 @@ pub fn try_build(folder: &Path) -> Result<PathBuf> {
 /// # Errors
 /// Those of [`try_build`].
 pub fn try_build_plugin(folder: &Path) -> Result<BuiltPlugin> {
+    try_build_plugin_without_variables(folder, &[])
+}
+
+/// Like [`try_build_plugin`], and removes these variables from the environment of cargo, so that no build script can read
+/// them.
+///
+/// # Errors
+/// Those of [`try_build`].
+pub fn try_build_plugin_without_variables(
+    folder: &Path,
+    variables: &[&str],
+) -> Result<BuiltPlugin> {
     // As in cargo's messages: without `..`.
     let manifest = folder.join("Cargo.toml").canonicalize()?;
-    let output = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    for variable in variables {
+        cargo.env_remove(variable);
+    }
+    let output = cargo
         .args(["build", "--profile", "wasm", "--target", "wasm32-wasip2"])
         .args([
             "--message-format",

@@ -23,7 +23,9 @@ mod running;
 mod tool;
 
 pub use answer::Answer;
-pub use build::{BuiltPlugin, build, try_build, try_build_plugin};
+pub use build::{
+    BuiltPlugin, build, try_build, try_build_plugin, try_build_plugin_without_variables,
+};
 pub use control::{BootChange, CallerScope, HttpError, Identity, OsCall, ProxyError};
 pub use description::{assert_described, schemas};
 pub use host::Host;

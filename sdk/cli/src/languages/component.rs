@@ -1,7 +1,6 @@
 //! A component from another toolchain: only its manifest makes it a plugin.
 
 use std::path::PathBuf;
-use std::process::Command;
 
 use anyhow::{Context as _, Result, ensure};
 use plugin_manifest::{SECTION, check_beginning, section};
@@ -20,7 +19,7 @@ const DEFAULT: &str = "component.wasm";
 pub(crate) fn build(project: &ProjectFolder, output: &Output) -> Result<PathBuf> {
     if let Some(line) = &project.project.build.command {
         output.note(&format!("running `{line}`"));
-        let mut shell = Command::new("sh");
+        let mut shell = toolchain::command("sh");
         shell.args(["-c", line]).current_dir(&project.path);
         toolchain::run(&mut shell)
             .with_context(|| format!("the `command` of plugin.toml failed: `{line}`"))?;

@@ -8,7 +8,6 @@ use std::fs::File;
 use std::io::Read as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::OnceLock;
 
 use anyhow::{Context as _, Result, bail, ensure};
@@ -232,7 +231,7 @@ fn identity(program: &Path) -> Result<String> {
     let file = program.canonicalize().with_context(unreadable)?;
     let metadata = file.metadata().with_context(unreadable)?;
     let modified = metadata.modified().with_context(unreadable)?;
-    let version = toolchain::line(Command::new(program).arg("--version"))?;
+    let version = toolchain::line(toolchain::command(program).arg("--version"))?;
     let length = metadata.len();
     Ok(format!(
         "{}\n{length}\n{modified:?}\n{version}",

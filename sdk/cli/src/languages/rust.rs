@@ -1,10 +1,9 @@
 //! Rust: cargo does everything.
 
 use std::path::Path;
-use std::process::Command;
 
 use anyhow::{Context as _, Result, ensure};
-use plugin_test_host::BuiltPlugin;
+use plugin_test_host::{BuiltPlugin, try_build_plugin_without_variables};
 
 use super::source_code::{Syntax, code_of};
 use super::source_functions::{self, SourceFunctions, name_after};
@@ -33,7 +32,7 @@ pub(crate) fn build(project: &ProjectFolder, output: &Output) -> Result<BuiltPlu
         source_functions::check(project, &source, &functions(&source))?;
     }
     add_target(output)?;
-    plugin_test_host::try_build_plugin(&project.path).map_err(cause_for_author)
+    try_build_plugin_without_variables(&project.path, &toolchain::SECRETS).map_err(cause_for_author)
 }
 
 /// Returns the error of a build as an author needs it: what cargo has printed says more than its exit status.
@@ -63,7 +62,7 @@ fn functions(source: &Path) -> SourceFunctions {
 
 /// Has rustup install the target if it is missing. Without rustup, the compiler itself reports what is missing.
 fn add_target(output: &Output) -> Result<()> {
-    let Ok(installed) = Command::new("rustup")
+    let Ok(installed) = toolchain::command("rustup")
         .args(["target", "list", "--installed"])
         .output()
     else {
@@ -74,7 +73,7 @@ fn add_target(output: &Output) -> Result<()> {
         return Ok(());
     }
     output.note(&format!("installing the Rust target {TARGET}"));
-    let status = Command::new("rustup")
+    let status = toolchain::command("rustup")
         .args(["target", "add", TARGET])
         .status()
         .context("failed to start rustup")?;

@@ -7,6 +7,7 @@
 )]
 
 mod author;
+mod build_environment;
 mod capabilities;
 mod check;
 mod compiler;
