@@ -22,6 +22,7 @@ mod plugin_artifact;
 mod policy;
 mod producers;
 mod project;
+mod proxy_toml;
 mod sdk_sources;
 mod templates;
 mod toolchain;

@@ -18,7 +18,6 @@ mod metrics;
 mod names;
 mod plugin_call;
 mod provider_call;
-mod proxy_toml;
 mod reason;
 mod report;
 mod request;

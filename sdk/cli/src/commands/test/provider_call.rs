@@ -29,8 +29,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::action_outcome::{ActionOutcome, ExpectedOutcome, ExpectedOutput};
-use super::proxy_toml::{TargetToml, state_json};
 use crate::action_bytes::ActionBytes;
+use crate::proxy_toml::{TargetToml, state_json};
 
 /// How long the device identifies itself on a request, in seconds: a test need not wait longer.
 const IDENTIFY_SECONDS: u64 = 15;

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 /// Without a proxy, the configuration is removed.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct TargetToml {
+pub(crate) struct TargetToml {
     proxy: Option<ProxyToml>,
     dns: Option<DnsToml>,
 }
@@ -40,7 +40,7 @@ struct DnsToml {
 }
 
 /// Returns a configuration as the file of a test writes it.
-pub(super) fn state_json(state: ProxyState) -> Value {
+pub(crate) fn state_json(state: ProxyState) -> Value {
     match state {
         ProxyState::Direct => json!("direct"),
         ProxyState::Unusable(why) => json!({ "unusable": why }),
@@ -59,7 +59,7 @@ pub(super) fn state_json(state: ProxyState) -> Value {
 }
 
 impl TargetToml {
-    pub(super) fn into_redirection(self) -> Result<Option<Redirection>> {
+    pub(crate) fn into_redirection(self) -> Result<Option<Redirection>> {
         let TargetToml { proxy, dns } = self;
         let Some(proxy) = proxy else {
             ensure!(dns.is_none(), "its `set` has `dns` without `proxy`");
