@@ -10,6 +10,7 @@ mod hints;
 mod http_answers;
 mod identify;
 mod journal;
+mod proxy_redirector;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -35,6 +36,7 @@ use http_answers::{ApiAnswer, HttpExchange};
 use identify::IdentifyAnswer;
 pub(crate) use identify::IdentifyProvider;
 use journal::Journal;
+use proxy_redirector::{FakeRedirector, RedirectorProvider};
 
 /// The file in a project's folder that describes its device. It is the same in every language.
 pub(crate) const DEVICE: &str = "device.toml";
@@ -70,6 +72,8 @@ pub(crate) struct DeviceFile {
     actions: ActionAnswers,
     /// The answer of the plugin that shows which device this is; without it, there is no such plugin.
     identify: Option<IdentifyAnswer>,
+    /// The plugin that configures the device's proxy; without it, there is no such plugin.
+    proxy_redirector: Option<FakeRedirector>,
     /// The serial ports of this machine that the plugin may open.
     #[serde(default)]
     serial: Vec<String>,
@@ -220,6 +224,7 @@ impl DeviceFile {
         });
         Arc::new(DeviceAnswers {
             identify: self.identify_provider(file, &records, manifest),
+            redirector: self.redirector_provider(file, &records, manifest),
             remedies,
             records,
         })
@@ -238,6 +243,21 @@ impl DeviceFile {
             answer: self.identify.clone(),
             file: file.to_owned(),
             hints: Arc::clone(&records.hints),
+        })
+    }
+
+    /// Returns what configures the device's proxy, if the file of this name decides; `None` if the plugin with this manifest
+    /// does it itself.
+    fn redirector_provider(
+        &self,
+        file: &str,
+        records: &CallRecords,
+        manifest: &Manifest,
+    ) -> Option<RedirectorProvider> {
+        let is_own = manifest.provides.contains(&Action::ProxyRedirector);
+        (!is_own).then(|| {
+            let fake = self.proxy_redirector.clone();
+            RedirectorProvider::new(fake, file.to_owned(), Arc::clone(&records.hints))
         })
     }
 
@@ -352,6 +372,11 @@ device_tag = [{ id = 1, tag_key = "site" }]
 
 [identify]
 after_ms = 1
+
+[proxy_redirector]
+proxy = { kind = "http-connect", address = "proxy.acme.example", port = 3128, login = "ada", password = "p" }
+no_proxy = ["10.0.0.0/8"]
+refused = "it is odd"
 
 [[dbus]]
 service = "org.acme.Meter"

@@ -1,4 +1,4 @@
-//! Proxies in the file of a test, as a call of `proxy-redirector` passes them and its answer contains them.
+//! Proxies in the file of a test or of a device, as a call of `proxy-redirector` passes them and its answer contains them.
 
 use anyhow::{Result, ensure};
 use plugin_test_host::protocol::{DnsRemote, Proxy, ProxyKind, ProxyState, Redirection};
@@ -15,7 +15,7 @@ pub(crate) struct TargetToml {
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct ProxyToml {
+pub(crate) struct ProxyToml {
     kind: KindToml,
     address: String,
     port: u16,
@@ -34,7 +34,7 @@ enum KindToml {
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct DnsToml {
+pub(crate) struct DnsToml {
     address: String,
     port: u16,
 }
@@ -65,15 +65,21 @@ impl TargetToml {
             ensure!(dns.is_none(), "its `set` has `dns` without `proxy`");
             return Ok(None);
         };
+        Ok(Some(proxy.into_redirection(dns)))
+    }
+}
+
+impl ProxyToml {
+    pub(crate) fn into_redirection(self, dns: Option<DnsToml>) -> Redirection {
         let dns = dns.map(|DnsToml { address, port }| DnsRemote { address, port });
         let proxy = Proxy {
-            kind: proxy.kind.into(),
-            address: proxy.address,
-            port: proxy.port,
-            login: proxy.login,
-            password: proxy.password,
+            kind: self.kind.into(),
+            address: self.address,
+            port: self.port,
+            login: self.login,
+            password: self.password,
         };
-        Ok(Some(Redirection { proxy, dns }))
+        Redirection { proxy, dns }
     }
 }
 

@@ -134,8 +134,22 @@ mod tests {
         device.host("rails", file.path()).unwrap();
         // Each kind of thing that a device can have is shown, except for a journal.
         for part in [
-            "serial", "device", "leds", "units", "files", "cloud", "http", "api", "actions",
-            "dbus", "gpio", "i2c", "config", "policy",
+            "serial",
+            "device",
+            "leds",
+            "units",
+            "files",
+            "cloud",
+            "http",
+            "api",
+            "actions",
+            "identify",
+            "proxy_redirector",
+            "dbus",
+            "gpio",
+            "i2c",
+            "config",
+            "policy",
         ] {
             assert!(table.contains_key(part), "{part}");
         }

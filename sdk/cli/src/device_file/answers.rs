@@ -11,8 +11,8 @@ use plugin_test_host::protocol::text::one_line;
 use plugin_test_host::protocol::{
     ActionsCall, ApiError, CapabilityAnswer as Answer, CapabilityCall as Call, CloudRefusal,
     DbusError, DbusRefusal, GpioError, HttpError, I2cError, I2cReadByte, I2cReadWord, I2cWriteByte,
-    I2cWriteRead, I2cWriteWord, InstanceId, LedError, LogEntry, OwnActionError, ProxyError,
-    SerialError, UnitError,
+    I2cWriteRead, I2cWriteWord, InstanceId, LedError, LogEntry, OwnActionError, SerialError,
+    UnitError,
 };
 use plugin_test_host::{AnswerChange, CallFilter};
 
@@ -20,6 +20,7 @@ use super::actions::OtherPlugins;
 use super::effects::Effects;
 use super::hints::Hints;
 use super::identify::IdentifyProvider;
+use super::proxy_redirector::RedirectorProvider;
 
 /// The name of the error of a method that the device file does not have.
 const NO_METHOD: &str = "org.freedesktop.DBus.Error.ServiceUnknown";
@@ -49,6 +50,8 @@ pub(crate) struct DeviceAnswers {
     pub(super) records: CallRecords,
     /// What identifies the device; `None` if the plugin itself does.
     pub(super) identify: Option<IdentifyProvider>,
+    /// What configures the device's proxy; `None` if the plugin itself does.
+    pub(super) redirector: Option<RedirectorProvider>,
     /// What a refusal says; without it, what a device says whose owner has written a policy.
     pub(super) remedies: Option<Arc<Remedies>>,
 }
@@ -71,6 +74,10 @@ impl CallFilter for DeviceAnswers {
         let change = match call {
             Call::ActionsCall(request) => Some(self.answer_of_action(request.clone())),
             Call::Identify(_) => self.identify.as_ref().map(IdentifyProvider::answer),
+            Call::ProxyRequest(request) => {
+                let redirector = self.redirector.as_ref();
+                redirector.map(|provider| provider.answer(&request.call))
+            }
             call => self.remedy(call),
         };
         if !Effects::may_follow(call) {
@@ -204,10 +211,6 @@ impl Remedies {
             ),
             Call::CloudRecords(call) => self.no_records(&call.kind)?,
             Call::CloudQueue(call) => self.no_records(&call.kind)?,
-            Call::ProxyRequest(_) => format!(
-                "no plugin of this device provides `proxy-redirector`, and `{file}` cannot have an answer in its place: test \
-                 the plugin in Rust, on a host that also has a provider (docs/plugins.md, \"Test with the real host\")"
-            ),
             _ => return None,
         })
     }
@@ -298,9 +301,6 @@ impl Remedies {
             Answer::I2cWriteWord(Err(I2cError::NotGranted(_))) => {
                 Answer::I2cWriteWord(Err(I2cError::NotGranted(remedy)))
             }
-            Answer::ProxyRequest(Err(ProxyError::Unavailable(_))) => {
-                Answer::ProxyRequest(Err(ProxyError::Unavailable(remedy)))
-            }
             Answer::CloudRecords(Err(CloudRefusal::Refused(_))) => {
                 Answer::CloudRecords(Err(self.cloud_refusal(remedy)))
             }
@@ -327,8 +327,8 @@ mod tests {
     use plugin_manifest::Manifest;
     use plugin_test_host::protocol::{
         ApiRequest, ApiSend, CloudQueue, CloudRecords, DbusCall, DbusMethodCall, GpioRead,
-        GpioWrite, HttpRequest, HttpSend, Identify, LedOpen, ProxyCall, ProxyRequest, StoreGet,
-        UnitsRestart, UnitsState,
+        GpioWrite, HttpRequest, HttpSend, Identify, LedOpen, ProxyAnswer, ProxyCall, ProxyError,
+        ProxyRequest, ProxyState, StoreGet, UnitsRestart, UnitsState,
     };
 
     use super::*;
@@ -637,6 +637,31 @@ mod tests {
     }
 
     #[test]
+    fn the_proxy_is_configured_by_the_file_unless_the_plugin_itself_does_it() {
+        let call = Call::from(ProxyRequest {
+            call: ProxyCall::Get,
+        });
+        let device: DeviceFile = toml::from_str("[proxy_redirector]\n").unwrap();
+        let unavailable = ProxyError::Unavailable("there is none".to_owned());
+        let none = Answer::ProxyRequest(Err(unavailable));
+        let direct = ProxyAnswer::State(ProxyState::Direct);
+        for (more, expected) in [
+            ("", Answer::ProxyRequest(Ok(direct))),
+            (
+                "boards = [\"acme-1\"]\nprovides = [\"proxy-redirector\"]\n",
+                none.clone(),
+            ),
+        ] {
+            let records = device.call_records("device.toml");
+            for source in [GrantSource::DeviceFile, GrantSource::Policy] {
+                let manifest = manifest(more);
+                let filter = device.answers("device.toml", records.clone(), &manifest, source);
+                assert_eq!(answer_to(&*filter, &call, &none), expected, "{more}");
+            }
+        }
+    }
+
+    #[test]
     fn a_refusal_is_a_hint_in_the_failure_of_a_step() {
         let device: DeviceFile = toml::from_str("").unwrap();
         let records = device.call_records("device.toml");
@@ -664,7 +689,7 @@ mod tests {
                 }
                 .into(),
                 Answer::ProxyRequest(Err(ProxyError::Unavailable("there is none".to_owned()))),
-                "test the plugin in Rust",
+                "add a table [proxy_redirector] to it",
             ),
         ] {
             answer_to(&*filter, &call, &answer);

@@ -58,6 +58,58 @@ fn a_plugin_that_has_the_device_identify_itself_is_answered_by_the_device_file()
     assert!(failed.err.contains(hint), "{}", failed.err);
 }
 
+/// The stock plugin behind `PATCH /v1/device/host-config` calls each function of the action.
+#[test]
+fn a_plugin_that_configures_the_proxy_is_answered_by_the_device_file() {
+    let get = |network: &str| {
+        format!(
+            "[[request]]\nget = \"/v1/device/host-config\"\nanswer = {{ status = 200, json = {{ network = {{ {network} }} }} }}\n"
+        )
+    };
+    let patch = |proxy: &str, answer: &str| {
+        format!(
+            "[[request]]\npatch = \"/v1/device/host-config\"\njson = {{ network = {{ proxy = {{ {proxy} }} }} }}\n\
+             answer = {{ {answer} }}\n"
+        )
+    };
+    let device = |redirector: &str| {
+        format!("[files]\n\"/etc/hostname\" = \"gate\\n\"\n[proxy_redirector]\n{redirector}")
+    };
+    let proxy = "proxy = { kind = \"http-connect\", address = \"10.0.0.9\", port = 1080, login = \"ada\" }\n\
+                 no_proxy = [\"10.0.0.0/8\"]\n";
+    let before = "hostname = \"gate\", proxy = { type = \"http-connect\", ip = \"10.0.0.9\", port = \"1080\", login = \"ada\", \
+                  noProxy = [\"10.0.0.0/8\"] }";
+    let after = "hostname = \"gate\", proxy = { type = \"socks5\", ip = \"10.0.0.7\", port = \"1081\", noProxy = [\"192.0.2.7\"] }";
+    let change = "type = \"socks5\", ip = \"10.0.0.7\", port = 1081, login = \"\", noProxy = [\"192.0.2.7\"]";
+    let steps = [
+        get(before),
+        patch(change, "status = 200, body = \"OK\""),
+        get(after),
+        patch("", "status = 200"),
+        get("hostname = \"gate\""),
+    ];
+    check(
+        &run("host_config", &device(proxy), &steps.concat()),
+        &["5 passed, 0 failed"],
+    );
+
+    let steps = [
+        patch(
+            change,
+            "status = 400, body = \"no proxy here can have this address\"",
+        ),
+        get("hostname = \"gate\""),
+    ];
+    let refused = device("refused = \"no proxy here can have this address\"\n");
+    let refused = run("host_config", &refused, &steps.concat());
+    check(&refused, &["2 passed, 0 failed"]);
+
+    let hint = "`device.toml` has no answer in its place: add a table [proxy_redirector] to it";
+    let failed = run("host_config", "", &patch(change, "status = 200"));
+    check(&failed, &[hint, "0 passed, 1 failed"]);
+    assert!(failed.err.contains(hint), "{}", failed.err);
+}
+
 #[test]
 fn a_plugin_for_other_boards_is_refused_with_the_boards_and_the_type() {
     let steps = "[[request]]\nget = \"/v3/leds\"\nanswer = { status = 404 }\n";
