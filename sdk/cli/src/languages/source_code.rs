@@ -66,22 +66,27 @@ impl Text {
 /// Returns a source without its comments.
 fn code(source: &str, syntax: Syntax, texts: Texts) -> String {
     let mut code = String::with_capacity(source.len());
-    let mut script = Script::default();
+    // In other languages nothing depends on what precedes a text.
+    let mut script = (syntax == Syntax::JavaScript).then(Script::default);
     let mut rest = source;
     while let Some(first) = rest.chars().next() {
         let length = if let Some(length) = comment_length(rest, syntax) {
             push_comment(&mut code, &rest[..length]);
             length
-        } else if let Some(text) = text_at(rest, first, syntax, &mut script) {
+        } else if let Some(text) = text_at(rest, first, syntax, script.as_mut()) {
             push_text(&mut code, rest, &text, texts);
-            script.add_text(&rest[..text.length]);
+            if let Some(script) = &mut script {
+                script.add_text(&rest[..text.length]);
+            }
             text.length
         } else {
             // A word is one token, because a part of it means something else.
             let word = rest.find(|char| !is_part_of_word(char));
             let length = word.unwrap_or(rest.len()).max(first.len_utf8());
             code.push_str(&rest[..length]);
-            script.add(&rest[..length]);
+            if let Some(script) = &mut script {
+                script.add(&rest[..length]);
+            }
             length
         };
         rest = &rest[length..];
@@ -119,15 +124,20 @@ fn comment_length(source: &str, syntax: Syntax) -> Option<usize> {
     Some(source.len())
 }
 
-/// Returns the text at the beginning of a source, whose first character is `first`.
-fn text_at(source: &str, first: char, syntax: Syntax, script: &mut Script<'_>) -> Option<Text> {
+/// Returns the text at the beginning of a source, whose first character is `first`. A source in JavaScript has a script.
+fn text_at(
+    source: &str,
+    first: char,
+    syntax: Syntax,
+    script: Option<&mut Script<'_>>,
+) -> Option<Text> {
     match (syntax, first) {
         (Syntax::Rust, '"') => Some(quoted(source, Lines::Several)),
         (Syntax::Rust, '\'') => character(source),
         (Syntax::Rust, 'b' | 'c' | 'r') => raw_string(source),
         (_, '"' | '\'') => Some(quoted(source, Lines::One)),
         (Syntax::Go, '`') => Some(up_to(source, 1, "`")),
-        (Syntax::JavaScript, _) => script.text_at(source, first),
+        (Syntax::JavaScript, _) => script?.text_at(source, first),
         _ => None,
     }
 }
