@@ -96,8 +96,9 @@ bool query_long(request_t *request, const char *name, long least, long most, lon
     char *end;
     errno = 0;
     *value = strtol(text, &end, 10);
-    // The function skips blanks.
-    bool is_number = errno == 0 && end != text && *end == '\0' && !isspace((unsigned char)*text);
+    // The function also accepts a plus sign, and blanks before the number.
+    bool has_form = *text == '-' || isdigit((unsigned char)*text);
+    bool is_number = has_form && errno == 0 && end != text && *end == '\0';
     if (is_number && *value >= least && *value <= most) return true;
     answer_errorf(request, 400, "query parameter `%s` must be a whole number from %ld to %ld, not `%.64s`", name, least, most,
                   text);

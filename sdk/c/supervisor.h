@@ -45,8 +45,9 @@ extern const size_t routes_count;
 const char *param(const request_t *request, const char *name);
 // Returns the first value of a query parameter, decoded; NULL if it is missing.
 const char *query(const request_t *request, const char *name);
-// Reads a query parameter as a whole number from `least` to `most`, or `otherwise` if it is missing. If it is not such
-// a number, answers with a 400 that names it and returns false: the handler should then return too.
+// Reads a query parameter as a whole number from `least` to `most`, in digits with or without a minus sign before them, or
+// `otherwise` if it is missing. If it is not such a number, answers with a 400 that names it and returns false: the handler
+// should then return too.
 bool query_long(request_t *request, const char *name, long least, long most, long otherwise, long *value);
 // Returns the first value of a header field, whose name is in lower case; NULL if it is missing.
 const char *header(const request_t *request, const char *name);

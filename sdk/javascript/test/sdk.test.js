@@ -1,6 +1,7 @@
 /** `node --import ./test/platform.js --test` in sdk/javascript: the input and the answers of handlers, without a
  * device. */
 import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
 import test from "node:test";
 
 const own = { TextEncoder, TextDecoder };
@@ -64,6 +65,35 @@ test("parameters are read as their kinds, and a misfit names its parameter", asy
     assert.deepEqual(await call(handler, { params: [["id", "7"]], query }), [400, message]);
   }
   assert.deepEqual(await call(handler), [400, "path parameter `id` is missing"]);
+});
+
+test("numbers have the form that they have in every language", async () => {
+  const table = JSON.parse(await readFile(new URL("../../tests/numbers.json", import.meta.url), "utf8"));
+  for (const [kind, read, expected] of [["whole", integer(), "a whole number"], ["decimal", number(), "a number"]]) {
+    let seen;
+    const handler = ({ params, query }) => {
+      seen = [...(params.n === undefined ? [] : [params.as({ n: read }).n]), query.as({ n: read }).n];
+    };
+    for (const [text, result] of table[kind].accepted) {
+      const query = `n=${encodeURIComponent(text)}`;
+      assert.deepEqual(await call(handler, { params: [["n", text]], query }), [200, ""], text);
+      assert.deepEqual(seen, [result, result], text);
+    }
+    for (const text of table[kind].refused) {
+      const message = `parameter \`n\` must be ${expected}, not \`${text}\``;
+      assert.deepEqual(await call(handler, { query: `n=${encodeURIComponent(text)}` }), [400, `query ${message}`]);
+      assert.deepEqual(await call(handler, { params: [["n", text]] }), [400, `path ${message}`]);
+    }
+  }
+  // Beyond these, several whole numbers are the same `number`.
+  const whole = ({ query }) => query.as({ n: integer() }).n;
+  for (const text of ["9007199254740991", "-9007199254740991"]) {
+    assert.deepEqual(await call(whole, { query: `n=${text}` }), [200, text]);
+  }
+  for (const text of ["9007199254740992", "9007199254740993", "-9007199254740992", "9".repeat(50)]) {
+    const message = `query parameter \`n\` must be from -9007199254740991 to 9007199254740991, not \`${text}\``;
+    assert.deepEqual(await call(whole, { query: `n=${text}` }), [400, message]);
+  }
 });
 
 test("names that objects have by themselves are names like others", async () => {

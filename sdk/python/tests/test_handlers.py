@@ -4,13 +4,14 @@ import asyncio
 import datetime
 import enum
 import inspect
+import json
 import pathlib
 import sys
 import unittest
 from dataclasses import dataclass, field
 from typing import Any, Literal, Optional
 from unittest import mock
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 HERE = pathlib.Path(__file__).parent
 sys.path[:0] = [str(HERE / "fakes"), str(HERE.parent)]
@@ -103,9 +104,33 @@ class Parameters(unittest.TestCase):
         }
         for query, message in table.items():
             self.assertEqual(call(rows, query=query), (400, message))
-        for text, ratio in [("-1.5e3", "-1500.0"), ("%2B5.", "5.0"), ("1E-2", "0.01"), ("0" * 400 + "1", "1.0")]:
+        for text, ratio in [("-1.5e3", "-1500.0"), ("5.", "5.0"), ("1E-2", "0.01"), ("0" * 400 + "1", "1.0")]:
             self.assertEqual(call(rows, query=f"count=1&ratio={text}"), (200, f'[1,false,[],{ratio},"b"]'))
         self.assertEqual(call(rows, query="count=1&ratio=" + "1" * 100_000)[0], 400)
+
+    def test_numbers_have_the_form_that_they_have_in_every_language(self):
+        def whole(n: int):
+            seen.append(n)
+
+        def decimal(n: float):
+            seen.append(n)
+
+        texts = json.loads((HERE.parent.parent / "tests/numbers.json").read_text())
+        for handler, kind, expected in [(whole, "whole", "a whole number"), (decimal, "decimal", "a number")]:
+            for text, number in texts[kind]["accepted"]:
+                seen = []
+                self.assertEqual(call(handler, query=f"n={quote(text)}"), (200, ""), text)
+                self.assertEqual(call(handler, route="/v3/:n", params=[("n", text)]), (200, ""), text)
+                self.assertEqual(seen, [number, number], text)
+            for text in texts[kind]["refused"]:
+                message = f"parameter `n` must be {expected}, not `{text}`"
+                self.assertEqual(call(handler, query=f"n={quote(text)}"), (400, f"query {message}"))
+                self.assertEqual(call(handler, route="/v3/:n", params=[("n", text)]), (400, f"path {message}"))
+        seen = []
+        call(whole, query="n=-" + "9" * 39)
+        self.assertEqual(seen, [1 - 10**39])
+        message = f"query parameter `n` must be a whole number of at most 40 characters, not `{'9' * 41}`"
+        self.assertEqual(call(whole, query="n=" + "9" * 41), (400, message))
 
     def test_a_number_that_is_not_finite_is_refused_and_its_field_is_named(self):
         @dataclass
