@@ -173,6 +173,7 @@ static void give(request_t *request, body_t body) {
 }
 
 void answer(request_t *request, const char *content_type, const void *bytes, size_t length) {
+    check_length("answer", length);
     add_header(request, "content-type", content_type);
     body_t body = {.tag = PLATFORM_SUPERVISOR_TYPES_BODY_BYTES, .val.bytes = {(uint8_t *)bytes, length}};
     give(request, body);
@@ -226,6 +227,7 @@ void answer_forwarded(request_t *request, const char *content_type, uint32_t str
 }
 
 bool stream_write(stream_t *stream, const void *bytes, size_t length) {
+    check_length("stream_write", length);
     const uint8_t *at = bytes;
     while (length > 0 && !stream->reader_left) {
         plugin_waitable_status_t status =
