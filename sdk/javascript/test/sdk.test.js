@@ -256,6 +256,62 @@ test("an error before the first piece of a stream is an answer", async () => {
   assert.deepEqual(await streamed(inResponse, "count=1"), [201, ["1\n"]]);
 });
 
+test("a piece of a stream that is neither a text nor bytes is an error", async () => {
+  const request = { method: "POST", path: "/v3/x", route: "/v3/x", params: [], query: "", headers: [], body: { tag: "empty" } };
+  const handle = (handler) => serve({ "POST /v3/x": handler }).handle(request);
+  class Rail {}
+  const table = [
+    [5, "Number"], [true, "Boolean"], [undefined, "undefined"], [null, "null"], [[1, 2], "Array"], [{}, "Object"],
+    [new Rail(), "Rail"], [new Uint16Array(1), "Uint16Array"], [new ArrayBuffer(1), "ArrayBuffer"],
+  ];
+  for (const [value, type] of table) {
+    let ends = 0;
+    async function* early() { try { yield value; } finally { ends += 1; } }
+    async function* late() { try { yield "a"; yield value; } finally { ends += 1; } }
+    const message =
+      `failed to write the answer: a generator yields a value of the type \`${type}\`, but a piece must be a text or a ` +
+      "`Uint8Array`; `JSON.stringify` writes other values as text";
+    assert.deepEqual(await call(early), [500, message]);
+    assert.deepEqual(await call(function* () { yield value; }), [500, message]);
+    for (const handler of [late, () => new Body(late())]) {
+      logged.length = 0;
+      const answer = await handle(handler);
+      const texts = [];
+      await assert.rejects(async () => {
+        for await (const piece of answer.body.val) texts.push(new own.TextDecoder().decode(piece));
+      });
+      assert.deepEqual(texts, ["a"], type);
+      assert.ok(logged[0][1].startsWith(`Internal: ${message}`), logged[0][1]);
+    }
+    assert.equal(ends, 3, type);
+    await assert.rejects(new Body(late()).bytes(), { message });
+  }
+  // An array of bytes would take each character for a number, and have zeros.
+  assert.deepEqual(await new Body((async function* () { yield "é"; yield Uint8Array.of(97); })()).text(), "éa");
+});
+
+test("a content that is neither a text nor bytes is refused", async () => {
+  transferred.length = 0;
+  for (const value of [5, true, undefined, null, {}, new Uint16Array(1)]) {
+    const error = { name: "TypeError", message: `${value} is neither a text nor a Uint8Array` };
+    await assert.rejects(store.set("key", value), error);
+    await assert.rejects(store.setFor("key", value, 1), error);
+    await assert.rejects(i2c.writeRead("sensor", value, 2), error);
+    if (value === undefined || value === null) continue;
+    await assert.rejects(store.compareAndSet("key", value, "x"), error);
+    await assert.rejects(store.compareAndSet("key", undefined, value), error);
+    await assert.rejects(store.update("other", () => value), error);
+  }
+  for (const value of [5, true, null, {}]) {
+    assert.throws(() => new Body(value), { message: `${value} is neither a text nor a Uint8Array` });
+  }
+  await assert.rejects(i2c.writeRead("sensor", [300], 2), { message: "300 is not a whole number from 0 to 255" });
+  assert.deepEqual(transferred, []);
+  await i2c.writeRead("sensor", [5], 2);
+  await i2c.writeRead("sensor", Uint8Array.of(5), 2);
+  assert.deepEqual(transferred, [["sensor", Uint8Array.of(5), 2], ["sensor", Uint8Array.of(5), 2]]);
+});
+
 test("an error after the first piece of a stream ends the call, and is logged", async () => {
   async function* pieces() {
     yield "a";
