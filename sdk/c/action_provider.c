@@ -3,7 +3,10 @@
 
 #include <stdlib.h>
 
+#include "text.h"
+
 output_t output_bytes(const void *bytes, size_t length) {
+    check_length("output_bytes", length);
     return (output_t){.is_err = false, .val.ok = {(uint8_t *)bytes, length}};
 }
 

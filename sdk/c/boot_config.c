@@ -10,12 +10,14 @@ typedef exports_platform_supervisor_boot_config_refusal_t refusal_t;
 typedef exports_platform_supervisor_boot_config_list_setting_t setting_list_t;
 
 static plugin_list_string_t strings_of(const char *const *texts, size_t count) {
+    check_length("boot_comparison", count);
     plugin_string_t *strings = allocate(count * sizeof *strings);
     for (size_t index = 0; index < count; index++) strings[index] = string_of(texts[index]);
     return (plugin_list_string_t){strings, count};
 }
 
 boot_settings_result_t boot_settings(const boot_setting_t *settings, size_t count) {
+    check_length("boot_settings", count);
     setting_t *items = allocate(count * sizeof *items);
     for (size_t index = 0; index < count; index++) {
         items[index] = (setting_t){string_of(settings[index].name), string_of(settings[index].value)};
@@ -32,6 +34,7 @@ boot_settings_result_t boot_settings_errorf(const char *format, ...) {
 }
 
 boot_comparison_result_t boot_comparison(boot_comparison_t comparison) {
+    check_length("boot_comparison", comparison.refused_count);
     refusal_t *refused = allocate(comparison.refused_count * sizeof *refused);
     for (size_t index = 0; index < comparison.refused_count; index++) {
         const boot_refusal_t *refusal = &comparison.refused[index];

@@ -7,12 +7,13 @@ event_answer_t go_on(void) {
     return (event_answer_t){.val.ok.tag = EXPORTS_PLATFORM_SUPERVISOR_EVENTS_ANSWER_GO_ON};
 }
 
-event_answer_t postponef(uint32_t seconds, const char *format, ...) {
+event_answer_t postponef(int64_t seconds, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
     event_answer_t answer = {.val.ok.tag = EXPORTS_PLATFORM_SUPERVISOR_EVENTS_ANSWER_POSTPONE};
     answer.val.ok.val.postpone.reason = vstring_of(format, arguments);
-    answer.val.ok.val.postpone.seconds = seconds;
+    // The number for the interface has 32 bits and no sign.
+    answer.val.ok.val.postpone.seconds = seconds < 0 ? 0 : seconds > UINT32_MAX ? UINT32_MAX : (uint32_t)seconds;
     va_end(arguments);
     return answer;
 }

@@ -43,8 +43,9 @@ typedef exports_platform_supervisor_events_result_answer_string_t event_answer_t
 
 // The app may be disturbed; the release is healthy. Also the answer to all events that are not gates.
 event_answer_t go_on(void);
-// Not now: the device asks again after this many seconds, 10 to 900, and shows people the reason.
-event_answer_t postponef(uint32_t seconds, const char *format, ...) __attribute__((format(printf, 2, 3)));
+// Not now: the device asks again after this many seconds, and shows people the reason. It waits at least 10 s, also if the
+// number is negative, such as the time until a deadline that has passed, and at most 900 s.
+event_answer_t postponef(int64_t seconds, const char *format, ...) __attribute__((format(printf, 2, 3)));
 // The release is not healthy and will not become so: the device goes back to the last healthy one. Only an answer to
 // `EVENT_HEALTH_GATE`.
 event_answer_t refusef(const char *format, ...) __attribute__((format(printf, 1, 2)));

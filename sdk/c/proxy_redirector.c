@@ -70,6 +70,7 @@ proxy_state_result_t proxy_state_errorf(const char *format, ...) {
 }
 
 proxy_addresses_result_t proxy_addresses(const char *const *addresses, size_t count) {
+    check_length("proxy_addresses", count);
     plugin_string_t *strings = allocate(count * sizeof *strings);
     for (size_t index = 0; index < count; index++) strings[index] = string_of(addresses[index]);
     return (proxy_addresses_result_t){.is_err = false, .val.ok = {strings, count}};

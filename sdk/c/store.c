@@ -11,6 +11,13 @@ static bool done(bool is_done, platform_supervisor_store_store_error_t *error) {
     return is_done;
 }
 
+// Keeps why a value cannot be stored whose length was negative, such as -1, which `read` and `snprintf` return if they fail.
+static bool has_length(const char *key, store_value_t value) {
+    if (value.length <= PTRDIFF_MAX) return true;
+    failure = store_textf("failed to set `%s`: the length %td of a value is negative", key, (ptrdiff_t)value.length).bytes;
+    return false;
+}
+
 static plugin_list_u8_t list_of(store_value_t value) {
     return (plugin_list_u8_t){(uint8_t *)value.bytes, value.length};
 }
@@ -37,6 +44,7 @@ bool store_get(const char *key, store_value_t *value) {
 }
 
 bool store_set(const char *key, store_value_t value) {
+    if (!has_length(key, value)) return false;
     platform_supervisor_store_store_error_t error;
     plugin_string_t name = string_of(key);
     plugin_list_u8_t list = list_of(value);
@@ -49,6 +57,7 @@ bool store_set_for(const char *key, store_value_t value, uint64_t milliseconds) 
         failure = store_textf("failed to set `%s`: its lifetime of %lld ms is negative", key, (long long)milliseconds).bytes;
         return false;
     }
+    if (!has_length(key, value)) return false;
     platform_supervisor_store_store_error_t error;
     plugin_string_t name = string_of(key);
     plugin_list_u8_t list = list_of(value);
@@ -76,6 +85,7 @@ bool store_keys(const char *prefix, const char *const **keys, size_t *count) {
 }
 
 bool store_compare_and_set(const char *key, store_value_t expected, store_value_t value, bool *is_set) {
+    if (!has_length(key, expected) || !has_length(key, value)) return false;
     platform_supervisor_store_store_error_t error;
     plugin_string_t name = string_of(key);
     plugin_list_u8_t before = list_of(expected), after = list_of(value);

@@ -18,7 +18,8 @@
 #include "supervisor.h"
 
 // A value. `bytes` is NULL if the key does not exist. A zero that does not count follows the bytes of a value from the
-// store, so that a text can be used as a string.
+// store, so that a text can be used as a string. The functions below refuse a value whose length was negative, such as -1,
+// which `read` and `snprintf` return if they fail.
 typedef struct {
     const char *bytes;
     size_t length;

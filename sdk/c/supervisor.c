@@ -96,8 +96,9 @@ bool query_long(request_t *request, const char *name, long least, long most, lon
     char *end;
     errno = 0;
     *value = strtol(text, &end, 10);
-    // The function skips blanks.
-    bool is_number = errno == 0 && end != text && *end == '\0' && !isspace((unsigned char)*text);
+    // The function also accepts a plus sign, and blanks before the number.
+    bool has_form = *text == '-' || isdigit((unsigned char)*text);
+    bool is_number = has_form && errno == 0 && end != text && *end == '\0';
     if (is_number && *value >= least && *value <= most) return true;
     answer_errorf(request, 400, "query parameter `%s` must be a whole number from %ld to %ld, not `%.64s`", name, least, most,
                   text);
@@ -172,6 +173,7 @@ static void give(request_t *request, body_t body) {
 }
 
 void answer(request_t *request, const char *content_type, const void *bytes, size_t length) {
+    check_length("answer", length);
     add_header(request, "content-type", content_type);
     body_t body = {.tag = PLATFORM_SUPERVISOR_TYPES_BODY_BYTES, .val.bytes = {(uint8_t *)bytes, length}};
     give(request, body);
@@ -225,6 +227,7 @@ void answer_forwarded(request_t *request, const char *content_type, uint32_t str
 }
 
 bool stream_write(stream_t *stream, const void *bytes, size_t length) {
+    check_length("stream_write", length);
     const uint8_t *at = bytes;
     while (length > 0 && !stream->reader_left) {
         plugin_waitable_status_t status =

@@ -14,6 +14,11 @@
 // The capabilities are the functions `platform_supervisor_…` of `plugin.h`, which the build writes for those that
 // `plugin.toml` requests. Each blocks until it is done. Each call runs in a fresh instance with its own memory, which
 // is thrown away afterwards: there is no need to free anything.
+//
+// Most numbers that those functions take have no sign, and C converts a negative one silently:
+// `platform_supervisor_timer_sleep(-1)` waits for 49 days, or until the call's time is over. Check a difference of times
+// before you pass it to them. The functions below end the call with the reason if a length was negative, such as -1, which
+// `read` and `snprintf` return if they fail.
 #ifndef SUPERVISOR_H
 #define SUPERVISOR_H
 
@@ -45,8 +50,9 @@ extern const size_t routes_count;
 const char *param(const request_t *request, const char *name);
 // Returns the first value of a query parameter, decoded; NULL if it is missing.
 const char *query(const request_t *request, const char *name);
-// Reads a query parameter as a whole number from `least` to `most`, or `otherwise` if it is missing. If it is not such
-// a number, answers with a 400 that names it and returns false: the handler should then return too.
+// Reads a query parameter as a whole number from `least` to `most`, in digits with or without a minus sign before them, or
+// `otherwise` if it is missing. If it is not such a number, answers with a 400 that names it and returns false: the handler
+// should then return too.
 bool query_long(request_t *request, const char *name, long least, long most, long otherwise, long *value);
 // Returns the first value of a header field, whose name is in lower case; NULL if it is missing.
 const char *header(const request_t *request, const char *name);
@@ -84,7 +90,8 @@ plugin_string_t string_of(const char *text);
 plugin_string_t vstring_of(const char *format, va_list arguments);
 // Returns formatted bytes with a zero behind them, and their number in `*length`.
 char *vformat(const char *format, va_list arguments, size_t *length);
-// Returns a copy of the bindings' text with a zero at its end.
+// Returns a copy of the bindings' text as a string, with a zero at its end. If the text itself contains a zero, functions for
+// strings see only what is before it: `text.ptr` and `text.len` are the whole text, and `text_is` compares all of it.
 char *text_of(plugin_string_t text);
 // Returns whether the bindings' text equals `other`.
 bool text_is(plugin_string_t text, const char *other);

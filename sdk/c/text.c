@@ -1,5 +1,6 @@
 #include "text.h"
 
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,12 @@ void *allocate(size_t length) {
     void *memory = calloc(length ? length : 1, 1);
     if (memory == NULL) abort();
     return memory;
+}
+
+void check_length(const char *function, size_t length) {
+    if (length <= PTRDIFF_MAX) return;
+    end_failed_call("`%s` is called with the length %td: check what a function returns before you pass it on as a length",
+                    function, (ptrdiff_t)length);
 }
 
 char *copy_of(const void *bytes, size_t length) {

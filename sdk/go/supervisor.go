@@ -17,8 +17,10 @@ package supervisor
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/url"
 	"strconv"
 	"strings"
@@ -72,15 +74,19 @@ func (r *Request) Query(name, otherwise string) string {
 	return otherwise
 }
 
-// QueryInt returns a query parameter as a whole number, or otherwise if it is missing. The error is a 400 that names
-// the parameter.
+// QueryInt returns a query parameter as a whole number, in digits with or without a minus sign before them, or otherwise
+// if it is missing. The error is a 400 that names the parameter.
 func (r *Request) QueryInt(name string, otherwise int) (int, error) {
 	text := r.Query(name, "")
 	if text == "" && !r.query.Has(name) {
 		return otherwise, nil
 	}
 	number, err := strconv.Atoi(text)
-	if err != nil {
+	if errors.Is(err, strconv.ErrRange) {
+		return 0, BadRequest("query parameter `%s` must be from %d to %d, not `%.64s`", name, math.MinInt, math.MaxInt, text)
+	}
+	// The function also accepts a plus sign.
+	if err != nil || strings.HasPrefix(text, "+") {
 		return 0, BadRequest("query parameter `%s` must be a whole number, not `%.64s`", name, text)
 	}
 	return number, nil

@@ -1,14 +1,14 @@
 /** Bodies of requests and answers, as a whole or in pieces. */
 
 import { bytesOf } from "./capability.js";
-import { TooLarge } from "./errors.js";
+import { Internal, TooLarge } from "./errors.js";
 
 export class Body {
   #content;
 
   /** `content`: bytes, text, or an async iterable of pieces, such as a stream of the host. */
   constructor(content = new Uint8Array(0)) {
-    this.#content = bytesOf(content);
+    this.#content = isStream(content) ? content : bytesOf(content);
   }
 
   static ofWit({ tag, val }) {
@@ -31,7 +31,8 @@ export class Body {
       return;
     }
     for await (const piece of content) {
-      if (piece.length > 0) yield piece;
+      const bytes = pieceOf(piece);
+      if (bytes.length > 0) yield bytes;
     }
   }
 
@@ -58,6 +59,12 @@ export class Body {
   }
 }
 
+/** Returns whether `content` is a stream of the host, or something else that yields pieces. */
+function isStream(content) {
+  if (typeof content !== "object" || content === null || content instanceof Uint8Array) return false;
+  return isOfHost(content) || Symbol.asyncIterator in content || Symbol.iterator in content;
+}
+
 /** Returns whether `content` is a stream of the host. Its data does not pass through the plugin. */
 function isOfHost(content) {
   return typeof content.cancelRead === "function";
@@ -66,8 +73,18 @@ function isOfHost(content) {
 /** Yields the pieces of a stream as bytes. `fail` is called with an error that ends it. */
 export async function* pieces(content, fail) {
   try {
-    for await (const piece of content) yield bytesOf(piece);
+    for await (const piece of content) yield pieceOf(piece);
   } catch (error) {
     fail(error);
   }
+}
+
+/** Returns a piece of a stream as bytes. */
+export function pieceOf(piece) {
+  if (typeof piece === "string" || piece instanceof Uint8Array) return bytesOf(piece);
+  const type = piece?.constructor?.name ?? String(piece);
+  throw new Internal(
+    `failed to write the answer: a generator yields a value of the type \`${type}\`, but a piece must be a text or a ` +
+      "`Uint8Array`; `JSON.stringify` writes other values as text",
+  );
 }

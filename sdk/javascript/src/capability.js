@@ -58,5 +58,10 @@ export function text(value) {
 /** Rounds a time to the whole milliseconds that the interface expects. */
 export const milliseconds = (value, bits = 53) => wholeNumber(Math.round(value), bits);
 
-/** Encodes text as UTF-8; returns bytes and `undefined` unchanged. */
-export const bytesOf = (value) => (typeof value === "string" ? new TextEncoder().encode(value) : value);
+/** Encodes text as UTF-8; returns bytes unchanged. Of anything else the engine would pass on nothing or a wrong byte, or it
+ * would end the plugin. */
+export function bytesOf(value) {
+  if (typeof value === "string") return new TextEncoder().encode(value);
+  if (!(value instanceof Uint8Array)) throw new TypeError(`${String(value)} is neither a text nor a Uint8Array`);
+  return value;
+}

@@ -46,7 +46,6 @@ export const write = (path, value) =>
     // Encoding a text that is too large might need more memory than there is.
     if (typeof value === "string" && value.length > MOST_BYTES) throw tooLarge("the content", `${value.length} characters`);
     const bytes = bytesOf(value);
-    if (!(bytes instanceof Uint8Array)) throw new TypeError("the content of a file must be a text or a Uint8Array");
     if (bytes.length > MOST_BYTES) throw tooLarge("the content", `${bytes.length} bytes`);
     if (statOf(folder, name, {})?.type === "directory") throw new Conflict("it is a folder");
     if (!hasContent(folder, name, bytes)) replace(folder, name, bytes);

@@ -7,9 +7,11 @@ const answering = answers({ "not-found": BadGateway, busy: Conflict, "no-answer"
 
 const byte = (value) => wholeNumber(value, 8);
 const word = (value) => wholeNumber(value, 16);
+// A list of registers is accepted, too.
+const contentOf = (value) => (Array.isArray(value) ? Uint8Array.from(value, byte) : bytesOf(value));
 
 export const writeRead = answering(async (name, bytes, readLength) =>
-  wit.writeRead(name, bytesOf(bytes), wholeNumber(readLength, 32)),
+  wit.writeRead(name, contentOf(bytes), wholeNumber(readLength, 32)),
 );
 
 export const readByte = answering(async (name, register) => wit.readByte(name, byte(register)));

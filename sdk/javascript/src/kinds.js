@@ -6,6 +6,10 @@
 import { BadRequest } from "./errors.js";
 
 const SHOWN = 64;
+// The forms of numbers in texts, which docs/plugins.md describes for all languages. `Number` also accepts `0x10`, ` 5`, `+5`
+// and an empty text.
+const WHOLE = /^-?[0-9]+$/;
+const DECIMAL = /^-?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?$/;
 
 export class Misfit {
   constructor(text, at = "") {
@@ -33,10 +37,21 @@ function kind(expected, ofText, ofJson, options) {
 export const text = (...missing) =>
   kind("text", (value) => value, (value) => (typeof value === "string" ? value : undefined), missing);
 
+function wholeOfText(value) {
+  if (!WHOLE.test(value)) return undefined;
+  // The sum is 0 for `-0`.
+  const result = Number(value) + 0;
+  // Several whole numbers beyond these are the same `number`.
+  if (!Number.isSafeInteger(result)) {
+    throw new Misfit(`must be from ${Number.MIN_SAFE_INTEGER} to ${Number.MAX_SAFE_INTEGER}, not \`${shown(value)}\``);
+  }
+  return result;
+}
+
 export const integer = (...missing) =>
   kind(
     "a whole number",
-    (value) => (/^-?\d+$/.test(value) && Number.isSafeInteger(Number(value)) ? Number(value) : undefined),
+    wholeOfText,
     (value) => (Number.isSafeInteger(value) ? value : undefined),
     missing,
   );
@@ -44,7 +59,7 @@ export const integer = (...missing) =>
 export const number = (...missing) =>
   kind(
     "a number",
-    (value) => (value.trim() !== "" && Number.isFinite(Number(value)) ? Number(value) : undefined),
+    (value) => (DECIMAL.test(value) && Number.isFinite(Number(value)) ? Number(value) : undefined),
     (value) => (Number.isFinite(value) ? value : undefined),
     missing,
   );

@@ -1,6 +1,6 @@
 /** The answer to a request, for handlers that need more than text, JSON or a generator. */
 
-import { Body, pieces } from "./body.js";
+import { Body, pieceOf, pieces } from "./body.js";
 import { bytesOf, wholeNumber } from "./capability.js";
 import { Internal } from "./errors.js";
 
@@ -20,7 +20,13 @@ export class Response {
     const content = this.content;
     if (!isGenerator(content)) return;
     const rest = content[Symbol.asyncIterator]?.() ?? content;
-    const first = await rest.next();
+    let first = await rest.next();
+    try {
+      if (!first.done) first = { done: false, value: pieceOf(first.value) };
+    } catch (error) {
+      await rest.return?.();
+      throw error;
+    }
     this.content = (async function* () {
       try {
         for (let piece = first; !piece.done; piece = await rest.next()) yield piece.value;

@@ -26,7 +26,7 @@ export class Port {
 
   read = answering(async (most, wait) => this.#port.read(wholeNumber(most, 32), milliseconds(wait, 32)));
 
-  write = answering((bytes) => this.#port.write(bytesOf(bytes)));
+  write = answering(async (bytes) => this.#port.write(bytesOf(bytes)));
 
   close() {
     this.#port[Symbol.dispose]();

@@ -6,6 +6,7 @@ import { Internal, TooLarge } from "./errors.js";
 const answering = answers({ "too-large": TooLarge });
 const lifetimeOf = (lifetime) => (lifetime === undefined ? null : milliseconds(lifetime));
 const found = (value) => value ?? undefined;
+const optional = (value) => (value === undefined || value === null ? null : bytesOf(value));
 
 export const get = answering(async (key) => found(await wit.get(key)));
 
@@ -22,8 +23,8 @@ export const setFor = answering(async (key, value, milliseconds) => {
   await wit.setFor(key, bytesOf(value), lifetimeOf(milliseconds));
 });
 
-export const compareAndSet = answering((key, expected, value, milliseconds) =>
-  wit.compareAndSet(key, bytesOf(expected) ?? null, bytesOf(value) ?? null, lifetimeOf(milliseconds)),
+export const compareAndSet = answering(async (key, expected, value, milliseconds) =>
+  wit.compareAndSet(key, optional(expected), optional(value), lifetimeOf(milliseconds)),
 );
 
 export async function update(key, change) {

@@ -117,7 +117,7 @@ test("an error names the path, the reason and what to do", () =>
       ],
       [() => files.read("5v"), "TypeError", "`5v` is not the whole path of a file: begin it with `/`"],
       [() => files.read(undefined), "TypeError", "undefined is not a text"],
-      [() => files.write("/rails/5v", 5), "TypeError", "the content of a file must be a text or a Uint8Array"],
+      [() => files.write("/rails/5v", 5), "TypeError", "5 is neither a text nor a Uint8Array"],
     ];
     for (const [attempt, name, message] of table) await assert.rejects(attempt(), { name, message });
     for (const [code, name] of [["name-too-long", "BadRequest"], ["invalid", "BadRequest"], ["access", "Forbidden"], ["io", "Internal"]]) {

@@ -1,6 +1,7 @@
 /** `node --import ./test/platform.js --test` in sdk/javascript: the input and the answers of handlers, without a
  * device. */
 import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
 import test from "node:test";
 
 const own = { TextEncoder, TextDecoder };
@@ -64,6 +65,35 @@ test("parameters are read as their kinds, and a misfit names its parameter", asy
     assert.deepEqual(await call(handler, { params: [["id", "7"]], query }), [400, message]);
   }
   assert.deepEqual(await call(handler), [400, "path parameter `id` is missing"]);
+});
+
+test("numbers have the form that they have in every language", async () => {
+  const table = JSON.parse(await readFile(new URL("../../tests/numbers.json", import.meta.url), "utf8"));
+  for (const [kind, read, expected] of [["whole", integer(), "a whole number"], ["decimal", number(), "a number"]]) {
+    let seen;
+    const handler = ({ params, query }) => {
+      seen = [...(params.n === undefined ? [] : [params.as({ n: read }).n]), query.as({ n: read }).n];
+    };
+    for (const [text, result] of table[kind].accepted) {
+      const query = `n=${encodeURIComponent(text)}`;
+      assert.deepEqual(await call(handler, { params: [["n", text]], query }), [200, ""], text);
+      assert.deepEqual(seen, [result, result], text);
+    }
+    for (const text of table[kind].refused) {
+      const message = `parameter \`n\` must be ${expected}, not \`${text}\``;
+      assert.deepEqual(await call(handler, { query: `n=${encodeURIComponent(text)}` }), [400, `query ${message}`]);
+      assert.deepEqual(await call(handler, { params: [["n", text]] }), [400, `path ${message}`]);
+    }
+  }
+  // Beyond these, several whole numbers are the same `number`.
+  const whole = ({ query }) => query.as({ n: integer() }).n;
+  for (const text of ["9007199254740991", "-9007199254740991"]) {
+    assert.deepEqual(await call(whole, { query: `n=${text}` }), [200, text]);
+  }
+  for (const text of ["9007199254740992", "9007199254740993", "-9007199254740992", "9".repeat(50)]) {
+    const message = `query parameter \`n\` must be from -9007199254740991 to 9007199254740991, not \`${text}\``;
+    assert.deepEqual(await call(whole, { query: `n=${text}` }), [400, message]);
+  }
 });
 
 test("names that objects have by themselves are names like others", async () => {
@@ -224,6 +254,62 @@ test("an error before the first piece of a stream is an answer", async () => {
   assert.deepEqual(await streamed(function* () { yield "a"; yield "b"; }, ""), [200, ["a", "b"]]);
   const inResponse = (request) => new Response(pieces(request), { status: 201 });
   assert.deepEqual(await streamed(inResponse, "count=1"), [201, ["1\n"]]);
+});
+
+test("a piece of a stream that is neither a text nor bytes is an error", async () => {
+  const request = { method: "POST", path: "/v3/x", route: "/v3/x", params: [], query: "", headers: [], body: { tag: "empty" } };
+  const handle = (handler) => serve({ "POST /v3/x": handler }).handle(request);
+  class Rail {}
+  const table = [
+    [5, "Number"], [true, "Boolean"], [undefined, "undefined"], [null, "null"], [[1, 2], "Array"], [{}, "Object"],
+    [new Rail(), "Rail"], [new Uint16Array(1), "Uint16Array"], [new ArrayBuffer(1), "ArrayBuffer"],
+  ];
+  for (const [value, type] of table) {
+    let ends = 0;
+    async function* early() { try { yield value; } finally { ends += 1; } }
+    async function* late() { try { yield "a"; yield value; } finally { ends += 1; } }
+    const message =
+      `failed to write the answer: a generator yields a value of the type \`${type}\`, but a piece must be a text or a ` +
+      "`Uint8Array`; `JSON.stringify` writes other values as text";
+    assert.deepEqual(await call(early), [500, message]);
+    assert.deepEqual(await call(function* () { yield value; }), [500, message]);
+    for (const handler of [late, () => new Body(late())]) {
+      logged.length = 0;
+      const answer = await handle(handler);
+      const texts = [];
+      await assert.rejects(async () => {
+        for await (const piece of answer.body.val) texts.push(new own.TextDecoder().decode(piece));
+      });
+      assert.deepEqual(texts, ["a"], type);
+      assert.ok(logged[0][1].startsWith(`Internal: ${message}`), logged[0][1]);
+    }
+    assert.equal(ends, 3, type);
+    await assert.rejects(new Body(late()).bytes(), { message });
+  }
+  // An array of bytes would take each character for a number, and have zeros.
+  assert.deepEqual(await new Body((async function* () { yield "é"; yield Uint8Array.of(97); })()).text(), "éa");
+});
+
+test("a content that is neither a text nor bytes is refused", async () => {
+  transferred.length = 0;
+  for (const value of [5, true, undefined, null, {}, new Uint16Array(1)]) {
+    const error = { name: "TypeError", message: `${value} is neither a text nor a Uint8Array` };
+    await assert.rejects(store.set("key", value), error);
+    await assert.rejects(store.setFor("key", value, 1), error);
+    await assert.rejects(i2c.writeRead("sensor", value, 2), error);
+    if (value === undefined || value === null) continue;
+    await assert.rejects(store.compareAndSet("key", value, "x"), error);
+    await assert.rejects(store.compareAndSet("key", undefined, value), error);
+    await assert.rejects(store.update("other", () => value), error);
+  }
+  for (const value of [5, true, null, {}]) {
+    assert.throws(() => new Body(value), { message: `${value} is neither a text nor a Uint8Array` });
+  }
+  await assert.rejects(i2c.writeRead("sensor", [300], 2), { message: "300 is not a whole number from 0 to 255" });
+  assert.deepEqual(transferred, []);
+  await i2c.writeRead("sensor", [5], 2);
+  await i2c.writeRead("sensor", Uint8Array.of(5), 2);
+  assert.deepEqual(transferred, [["sensor", Uint8Array.of(5), 2], ["sensor", Uint8Array.of(5), 2]]);
 });
 
 test("an error after the first piece of a stream ends the call, and is logged", async () => {

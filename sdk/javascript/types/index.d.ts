@@ -73,7 +73,9 @@ export type Read<T extends Fields> = { [Name in keyof T]: T[Name] extends Kind<i
 
 /** The last argument of each kind is the default for a missing value; without it, the value is required. */
 export function text(missing?: string): Kind<string>;
+/** A whole number from -(2^53 - 1) to 2^53 - 1. */
 export function integer(missing?: number): Kind<number>;
+/** A finite number. */
 export function number(missing?: number): Kind<number>;
 export function flag(missing?: boolean): Kind<boolean>;
 export function oneOf<const T extends string>(choices: readonly T[], missing?: NoInfer<T>): Kind<T>;

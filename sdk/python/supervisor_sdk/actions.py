@@ -13,7 +13,7 @@ from typing import Any
 from wit_world.imports import actions as wit
 
 from . import json_text
-from .capability import answers
+from .capability import answers, bytes_of
 from .errors import BadGateway, Conflict, Unavailable
 
 _answers = answers(Unavailable=Unavailable, Refused=Conflict, Failed=BadGateway)
@@ -22,7 +22,7 @@ _answers = answers(Unavailable=Unavailable, Refused=Conflict, Failed=BadGateway)
 @_answers
 async def call(action: str, input: bytes | str = b"") -> bytes:
     """Calls an action, and returns its answer."""
-    return await wit.call(action, input.encode() if isinstance(input, str) else input)
+    return await wit.call(action, bytes_of(input))
 
 
 async def call_json(action: str, input: Any = None) -> Any:

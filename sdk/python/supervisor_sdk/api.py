@@ -13,7 +13,7 @@ from typing import Any
 
 from wit_world.imports import api as wit
 
-from .capability import answers
+from .capability import answers, bytes_of
 from .errors import Unavailable
 from .whole_answer import WholeAnswer
 
@@ -37,6 +37,5 @@ async def send(
     status. `json` is a body in JSON; any other body is `body`, of the type `content_type`."""
     if json is not None:
         content_type, body = "application/json", json_format.dumps(json)
-    content = body.encode() if isinstance(body, str) else body
-    answer = await wit.send(wit.Request(method, path, content_type, content))
+    answer = await wit.send(wit.Request(method, path, content_type, bytes_of(body)))
     return ApiResponse(answer.status, answer.content_type, answer.body)

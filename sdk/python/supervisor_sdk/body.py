@@ -7,7 +7,8 @@ import wit_world
 from componentize_py_async_support.streams import ByteStreamReader
 from wit_world.imports import types as wit
 
-from .errors import TooLarge
+from .capability import bytes_of
+from .errors import Internal, TooLarge
 
 CHUNK = 64 << 10
 """How much of a stream is requested at a time, in bytes."""
@@ -24,7 +25,7 @@ class Body:
     """
 
     def __init__(self, content: bytes | str = b""):
-        self._bytes = content.encode() if isinstance(content, str) else content
+        self._bytes = bytes_of(content)
         self._stream: ByteStreamReader | None = None
 
     @classmethod
@@ -106,10 +107,10 @@ async def _bytes_of(pieces) -> AsyncIterator[bytes]:
     try:
         if hasattr(pieces, "__aiter__"):
             async for piece in pieces:
-                yield _encoded(piece)
+                yield _encoded(piece, pieces)
         else:
             for piece in pieces:
-                yield _encoded(piece)
+                yield _encoded(piece, pieces)
     finally:
         if hasattr(pieces, "aclose"):
             await pieces.aclose()
@@ -117,5 +118,12 @@ async def _bytes_of(pieces) -> AsyncIterator[bytes]:
             pieces.close()
 
 
-def _encoded(piece) -> bytes:
-    return piece.encode() if isinstance(piece, str) else bytes(piece)
+def _encoded(piece, pieces) -> bytes:
+    try:
+        return bytes_of(piece)
+    except TypeError:
+        generator = getattr(pieces, "__name__", type(pieces).__name__)
+        raise Internal(
+            f"failed to write the answer: `{generator}` yields a value of the type `{type(piece).__name__}`, but a piece must"
+            " be text or bytes; `json.dumps` writes other values as text"
+        ) from None

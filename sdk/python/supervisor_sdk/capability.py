@@ -9,6 +9,9 @@ from componentize_py_types import Err
 from . import json_text
 from .errors import Error, Internal
 
+_SHOWN = 64
+"""The number of characters of a refused value that an error shows."""
+
 
 def whole_number(value: int, bits: int = 64) -> int:
     """Checks a number for the interface. The interpreter ends the plugin if a number does not fit."""
@@ -30,6 +33,19 @@ def text(value: str) -> str:
     if not isinstance(value, str):
         raise TypeError(f"{value!r} is not a text")
     return json_text.valid(value)
+
+
+def bytes_of(value: bytes | str) -> bytes:
+    """Converts text or bytes to the bytes that the interface expects. `bytes(5)` would be five zeros, and the interpreter
+    ends the plugin if it receives anything else."""
+    if isinstance(value, str):
+        return value.encode()
+    if isinstance(value, bytes):
+        return value
+    try:
+        return bytes(memoryview(value))
+    except TypeError:
+        raise TypeError(f"{repr(value)[:_SHOWN]} is neither text nor bytes") from None
 
 
 def milliseconds(seconds: float, bits: int = 64) -> int:

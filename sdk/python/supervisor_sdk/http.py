@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from wit_world.imports import http as wit
 
-from .capability import answers
+from .capability import answers, bytes_of
 from .errors import BadGateway
 from .whole_answer import WholeAnswer
 
@@ -34,7 +34,6 @@ async def send(
     """Sends a request, and waits for the whole answer. An answer is not an error, whatever its status. `url` begins with
     `https://` or `http://`; there are at most 64 `headers`."""
     fields = [(name, value.encode()) for name, value in (headers or {}).items()]
-    content = body.encode() if isinstance(body, str) else body
-    answer = await wit.send(wit.Request(method, url, fields, content))
+    answer = await wit.send(wit.Request(method, url, fields, bytes_of(body)))
     texts = {name: value.decode(errors="replace") for name, value in answer.headers}
     return HttpResponse(answer.status, texts, answer.body)

@@ -2,7 +2,7 @@
 
 from wit_world.imports import i2c as wit
 
-from .capability import answers, whole_number
+from .capability import answers, bytes_of, whole_number
 from .errors import BadGateway, Conflict
 
 _answers = answers(NotFound=BadGateway, Busy=Conflict, NoAnswer=BadGateway, Other=BadGateway)
@@ -14,7 +14,9 @@ async def write_read(name: str, data: bytes, read_length: int) -> bytes:
 
         high, low = await i2c.write_read("sensor", b"\\x00", 2)
     """
-    return await wit.write_read(name, bytes(data), whole_number(read_length, 32))
+    # A list of registers is accepted, too.
+    content = bytes(data) if isinstance(data, list | tuple) else bytes_of(data)
+    return await wit.write_read(name, content, whole_number(read_length, 32))
 
 
 @_answers

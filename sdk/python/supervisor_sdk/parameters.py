@@ -23,9 +23,14 @@ from .request import Headers, MissingBody, Request
 SHOWN = 64
 """The number of characters of a refused value that an error shows."""
 
+_LONGEST_WHOLE = 40
+"""The number of characters of the longest whole number in a text: the time to read one grows with the square of its length."""
+
 _OF_TEXT = "`str`, `int`, `float`, `bool`, a `Literal` or an `Enum`"
 _OF_JSON = "`str`, `int`, `float`, `bool`, a `Literal`, an `Enum`, a dataclass, a `list`, a `dict`, `Any` or `Json`"
-_NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
+# The forms of numbers in texts, which docs/plugins.md describes for all languages. Python also reads `+5`, `1_000` and spaces.
+_WHOLE = re.compile(r"-?[0-9]+")
+_DECIMAL = re.compile(r"-?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
 class Json:
@@ -228,13 +233,14 @@ def from_text(text: str, annotation: Any) -> Any:
     if kind in (str, Any):
         return text
     if kind is int:
-        # Python also reads `1_000` and spaces as numbers.
-        if text.removeprefix("-").isascii() and text.removeprefix("-").isdigit() and len(text) <= 40:
-            return int(text)
-        raise Misfit(f"must be a whole number, not `{_shown(text)}`")
+        if not _WHOLE.fullmatch(text):
+            raise Misfit(f"must be a whole number, not `{_shown(text)}`")
+        if len(text) > _LONGEST_WHOLE:
+            raise Misfit(f"must be a whole number of at most {_LONGEST_WHOLE} characters, not `{_shown(text)}`")
+        return int(text)
     if kind is float:
-        # As above; `1e999` would be infinite.
-        if _NUMBER.fullmatch(text) and math.isfinite(number := float(text)):
+        # `1e999` would be infinite.
+        if _DECIMAL.fullmatch(text) and math.isfinite(number := float(text)):
             return number
         raise Misfit(f"must be a number, not `{_shown(text)}`")
     if kind is bool:

@@ -2,7 +2,7 @@
 
 from wit_world.imports import serial as wit
 
-from .capability import answers, milliseconds, whole_number
+from .capability import answers, bytes_of, milliseconds, whole_number
 from .errors import BadGateway, Conflict
 
 _answers = answers(NotFound=BadGateway, Busy=Conflict, Other=BadGateway)
@@ -42,4 +42,4 @@ class Port:
     @_answers
     async def write(self, data: bytes) -> None:
         """Writes all bytes, at most 64 KiB. Returns once the kernel has them."""
-        await self._port.write(data)
+        await self._port.write(bytes_of(data))

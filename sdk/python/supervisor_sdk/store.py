@@ -10,7 +10,7 @@ from typing import Any
 
 from wit_world.imports import store as wit
 
-from .capability import answers, milliseconds
+from .capability import answers, bytes_of, milliseconds
 from .errors import Internal, TooLarge
 
 _answers = answers(TooLarge=TooLarge)
@@ -25,13 +25,13 @@ async def get(key: str) -> bytes | None:
 @_answers
 async def set(key: str, value: bytes | str) -> None:
     """Sets `key`. The write has reached the disk when this returns."""
-    await wit.set(key, _bytes(value))
+    await wit.set(key, bytes_of(value))
 
 
 @_answers
 async def set_for(key: str, value: bytes | str, seconds: float) -> None:
     """Sets `key` for this long by the device's clock, to the millisecond; after that the key no longer exists."""
-    await wit.set_for(key, _bytes(value), milliseconds(seconds))
+    await wit.set_for(key, bytes_of(value), milliseconds(seconds))
 
 
 @_answers
@@ -41,7 +41,7 @@ async def compare_and_set(
     """Sets `key` to `value`, or removes it if that is `None`, but only if the key has the value `expected` (`None`:
     does not exist). Returns whether it did; `update` tries this until it succeeds."""
     lifetime = None if seconds is None else milliseconds(seconds)
-    return await wit.compare_and_set(key, _bytes(expected), _bytes(value), lifetime)
+    return await wit.compare_and_set(key, _optional(expected), _optional(value), lifetime)
 
 
 async def update(key: str, change: Callable[[bytes | None], bytes | str | None]) -> bytes | None:
@@ -54,7 +54,7 @@ async def update(key: str, change: Callable[[bytes | None], bytes | str | None])
     """
     while True:
         before = await get(key)
-        after = _bytes(change(before))
+        after = _optional(change(before))
         if await compare_and_set(key, before, after):
             return after
 
@@ -101,5 +101,5 @@ def _from_json(key: str, value: bytes) -> Any:
         raise Internal(f"the value of `{key}` has an unexpected form: {error}") from None
 
 
-def _bytes(value: bytes | str | None) -> bytes | None:
-    return value.encode() if isinstance(value, str) else value
+def _optional(value: bytes | str | None) -> bytes | None:
+    return None if value is None else bytes_of(value)

@@ -37,7 +37,8 @@ The last chapters are about [typed actions](plugins.md#actions-between-plugins) 
 Await functions that are marked `async`. Times are in seconds, as `int` or `float`. A capability needs a line in
 `[capabilities]` of `plugin.toml`. If the device refuses a call of a capability, the function raises one of the
 [errors](#errors). A handler need not catch it: the caller of the plugin then receives it. A number outside its range
-raises `ValueError`, and a value other than `True` and `False` for a `bool` raises `TypeError`.
+raises `ValueError`; a value other than `True` and `False` for a `bool`, or other than text and bytes where those are
+expected, raises `TypeError`.
 """
 
 

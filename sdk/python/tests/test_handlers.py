@@ -1,25 +1,30 @@
 """`python -m unittest discover sdk/python/tests`: the input and the answers of handlers, without a device."""
 
+import array
 import asyncio
 import datetime
 import enum
 import inspect
+import json
 import pathlib
+import re
 import sys
 import unittest
 from dataclasses import dataclass, field
 from typing import Any, Literal, Optional
 from unittest import mock
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 HERE = pathlib.Path(__file__).parent
 sys.path[:0] = [str(HERE / "fakes"), str(HERE.parent)]
 
 import wit_world  # noqa: E402
 from componentize_py_types import Err  # noqa: E402
-from supervisor_sdk import Caller, Conflict, Error, Json, NotFound, Request, Response, metrics, places, sealing, store  # noqa: E402
-from supervisor_sdk.capability import boolean, whole_number  # noqa: E402
+from supervisor_sdk import Body, Caller, Conflict, Error, Json, NotFound, Request, Response  # noqa: E402
+from supervisor_sdk import i2c, metrics, places, sealing, store  # noqa: E402
+from supervisor_sdk.capability import boolean, bytes_of, whole_number  # noqa: E402
 from supervisor_sdk.handler import handler  # noqa: E402
+from wit_world.imports import i2c as wit_i2c  # noqa: E402
 from wit_world.imports import log  # noqa: E402
 from wit_world.imports import metrics as wit_metrics  # noqa: E402
 from wit_world.imports import store as wit_store  # noqa: E402
@@ -103,9 +108,33 @@ class Parameters(unittest.TestCase):
         }
         for query, message in table.items():
             self.assertEqual(call(rows, query=query), (400, message))
-        for text, ratio in [("-1.5e3", "-1500.0"), ("%2B5.", "5.0"), ("1E-2", "0.01"), ("0" * 400 + "1", "1.0")]:
+        for text, ratio in [("-1.5e3", "-1500.0"), ("5.", "5.0"), ("1E-2", "0.01"), ("0" * 400 + "1", "1.0")]:
             self.assertEqual(call(rows, query=f"count=1&ratio={text}"), (200, f'[1,false,[],{ratio},"b"]'))
         self.assertEqual(call(rows, query="count=1&ratio=" + "1" * 100_000)[0], 400)
+
+    def test_numbers_have_the_form_that_they_have_in_every_language(self):
+        def whole(n: int):
+            seen.append(n)
+
+        def decimal(n: float):
+            seen.append(n)
+
+        texts = json.loads((HERE.parent.parent / "tests/numbers.json").read_text())
+        for handler, kind, expected in [(whole, "whole", "a whole number"), (decimal, "decimal", "a number")]:
+            for text, number in texts[kind]["accepted"]:
+                seen = []
+                self.assertEqual(call(handler, query=f"n={quote(text)}"), (200, ""), text)
+                self.assertEqual(call(handler, route="/v3/:n", params=[("n", text)]), (200, ""), text)
+                self.assertEqual(seen, [number, number], text)
+            for text in texts[kind]["refused"]:
+                message = f"parameter `n` must be {expected}, not `{text}`"
+                self.assertEqual(call(handler, query=f"n={quote(text)}"), (400, f"query {message}"))
+                self.assertEqual(call(handler, route="/v3/:n", params=[("n", text)]), (400, f"path {message}"))
+        seen = []
+        call(whole, query="n=-" + "9" * 39)
+        self.assertEqual(seen, [1 - 10**39])
+        message = f"query parameter `n` must be a whole number of at most 40 characters, not `{'9' * 41}`"
+        self.assertEqual(call(whole, query="n=" + "9" * 41), (400, message))
 
     def test_a_number_that_is_not_finite_is_refused_and_its_field_is_named(self):
         @dataclass
@@ -465,6 +494,54 @@ class Streams(unittest.TestCase):
             self.assertIsInstance(error, NotFound)
             self.assertIn(f"NotFound: out of paper\n    at {generator.__name__} (", log.lines[0][1])
 
+    def test_a_piece_that_is_neither_text_nor_bytes_is_an_error(self):
+        @dataclass
+        class Rows:
+            value: Any
+
+            def __iter__(self):
+                return self
+
+            def __next__(self):
+                return self.value
+
+        pieces = ["é", b"a", bytearray(b"b"), memoryview(b"c"), array.array("B", b"d"), ""]
+        self.assertEqual(self.read(lambda: iter(pieces)), (["é".encode(), b"a", b"b", b"c", b"d", b""], None))
+
+        for value in [5, True, 1.5, None, [1, 2], {1: 2}, (1,)]:
+            kind = type(value).__name__
+
+            async def asynchronous():
+                yield value
+
+            def synchronous():
+                yield value
+
+            async def late():
+                yield "a"
+                yield value
+
+            async def caught():
+                try:
+                    yield value
+                finally:
+                    closed.append(kind)
+
+            table = {"asynchronous": asynchronous, "synchronous": synchronous, "Rows": lambda: Rows(value)}
+            for name, generator in table.items():
+                message = (
+                    f"failed to write the answer: `{name}` yields a value of the type `{kind}`, but a piece must be text or"
+                    " bytes; `json.dumps` writes other values as text"
+                )
+                self.assertEqual(call(generator), (500, message))
+            closed = []
+            call(caught)
+            self.assertEqual(closed, [kind])
+            log.lines.clear()
+            sent, error = self.read(late)
+            self.assertEqual((sent, type(error).__name__), ([b"a"], "Internal"))
+            self.assertIn(f"`late` yields a value of the type `{kind}`", log.lines[0][1])
+
     def test_the_place_of_an_error_is_that_in_the_authors_sources(self):
         code = compile("def bug():\n    raise KeyError('x')\n", "/1/own/plugin.py", "exec")
         found = {}
@@ -499,6 +576,29 @@ class Arguments(unittest.TestCase):
             call(fails)
         self.assertIn("ValueError: 70000 is not", log.lines[-1][1])
         self.assertEqual((whole_number(255, 8), boolean(False)), (255, False))
+
+    def test_a_number_is_not_so_many_zeros(self):
+        for value in ["a", b"a", bytearray(b"a"), memoryview(b"a")]:
+            self.assertEqual(bytes_of(value), b"a")
+            self.assertIs(type(bytes_of(value)), bytes)
+        wit_store.values.clear()
+        wit_i2c.written.clear()
+        for value, shown in [(5, "5"), (True, "True"), (0.5, "0.5"), ({"a": 1}, "{'a': 1}"), (None, "None")]:
+            message = f"^{re.escape(shown)}.* is neither text nor bytes$"
+            changes = [store.set("k", value), store.set_for("k", value, 1)]
+            if value is not None:
+                changes += [store.compare_and_set("k", value, "a"), store.compare_and_set("k", None, value)]
+                changes += [store.update("k", lambda _: value)]
+            for change in [*changes, i2c.write_read("sensor", value, 2)]:
+                with self.assertRaisesRegex(TypeError, message):
+                    asyncio.run(change)
+            with self.assertRaisesRegex(TypeError, message):
+                Body(value)
+        self.assertEqual((wit_store.values, wit_i2c.written), ({}, []))
+        asyncio.run(store.set("k", bytearray(b"a")))
+        for data in [b"\x05", [5], (5,), bytearray([5])]:
+            self.assertEqual(asyncio.run(i2c.write_read("sensor", data, 2)), b"\0\0")
+        self.assertEqual((wit_store.values, wit_i2c.written), ({"k": b"a"}, [b"\x05"] * 4))
 
 
 class Store(unittest.TestCase):

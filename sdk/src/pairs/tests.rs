@@ -93,6 +93,52 @@ fn what_does_not_fit_is_told_with_the_parameters_name() {
     }
 }
 
+/// Texts for numbers, which the tests of the SDKs for all languages read.
+#[derive(Deserialize)]
+struct NumberTexts<T> {
+    accepted: Vec<(String, T)>,
+    refused: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct NumberTable {
+    whole: NumberTexts<i64>,
+    decimal: NumberTexts<f64>,
+}
+
+fn number<T: DeserializeOwned>(text: &str) -> Result<T, String> {
+    let pairs = vec![("n".to_owned(), text.to_owned())];
+    read("query parameter", pairs).map_err(|error| error.message().to_owned())
+}
+
+#[test]
+fn numbers_have_the_form_that_they_have_in_every_language() {
+    let table: NumberTable =
+        serde_json::from_str(include_str!("../../tests/numbers.json")).unwrap();
+    for (text, expected) in table.whole.accepted {
+        assert_eq!(number::<i64>(&text), Ok(expected), "{text:?}");
+    }
+    for text in table.whole.refused {
+        assert!(number::<i64>(&text).is_err(), "{text:?}");
+        assert!(number::<u32>(&text).is_err(), "{text:?}");
+    }
+    for (text, expected) in table.decimal.accepted {
+        assert_eq!(number::<f64>(&text), Ok(expected), "{text:?}");
+        assert!(number::<f32>(&text).is_ok(), "{text:?}");
+    }
+    for text in table.decimal.refused {
+        assert!(number::<f64>(&text).is_err(), "{text:?}");
+        assert!(number::<f32>(&text).is_err(), "{text:?}");
+    }
+    // Types without negative numbers take no minus sign.
+    assert!(number::<u32>("-0").is_err());
+    assert_eq!(number::<f64>("1e39"), Ok(1e39));
+    assert_eq!(
+        number::<f32>("1e39"),
+        Err("query parameter `n` must be a number from -3.4e38 to 3.4e38, not `1e39`".to_owned())
+    );
+}
+
 #[test]
 fn a_refused_value_is_shown_shortened() {
     let long = "9".repeat(10_000);

@@ -1,6 +1,7 @@
 //! The values of one name: each is text, and is parsed as its field's type requires.
 
 use std::fmt::Display;
+use std::str::FromStr;
 
 use serde::de::value::{SeqDeserializer, StringDeserializer};
 use serde::de::{self, IntoDeserializer, Visitor};
@@ -39,13 +40,22 @@ impl IntoDeserializer<'_, FieldProblem> for Values {
     }
 }
 
+/// Parses a number, in the form that docs/plugins.md describes for all languages. Rust's own parsers also accept a
+/// leading `+`.
+fn parse_number<T: FromStr>(value: &str) -> Option<T> {
+    if value.starts_with('+') {
+        return None;
+    }
+    value.parse().ok()
+}
+
 macro_rules! whole_numbers {
     ($($method:ident $visit:ident $type:ty;)*) => {
         $(fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, FieldProblem> {
             let value = self.only()?;
-            match value.parse::<$type>() {
-                Ok(number) => visitor.$visit(number),
-                Err(_) => Err(refused(&value, format_args!(
+            match parse_number::<$type>(&value) {
+                Some(number) => visitor.$visit(number),
+                None => Err(refused(&value, format_args!(
                     "a whole number from {} to {}",
                     <$type>::MIN,
                     <$type>::MAX,
@@ -77,14 +87,19 @@ impl<'de> de::Deserializer<'de> for Values {
 
     fn deserialize_f64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, FieldProblem> {
         let value = self.only()?;
-        match value.parse::<f64>() {
-            Ok(number) if number.is_finite() => visitor.visit_f64(number),
+        match parse_number::<f64>(&value) {
+            Some(number) if number.is_finite() => visitor.visit_f64(number),
             _ => Err(refused(&value, "a number")),
         }
     }
 
     fn deserialize_f32<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, FieldProblem> {
-        self.deserialize_f64(visitor)
+        let value = self.only()?;
+        // A larger number would become infinite.
+        match parse_number::<f32>(&value) {
+            Some(number) if number.is_finite() => visitor.visit_f32(number),
+            _ => Err(refused(&value, "a number from -3.4e38 to 3.4e38")),
+        }
     }
 
     fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, FieldProblem> {

@@ -57,7 +57,7 @@ const ALL: [Capability; 12] = [
     streams::CAPABILITY,
 ];
 /// The number of steps of all of them.
-const STEPS: usize = 22;
+const STEPS: usize = 23;
 
 /// Returns the part of each capability in the plugin's source in JavaScript.
 pub(crate) fn javascript() -> String {

@@ -95,6 +95,9 @@ void hello(request_t *request) {
     if (strcmp(name, "deep") == 0) sum = deep(0);
     if (strcmp(name, "member") == 0) board.abort(1);
     if (strcmp(name, "twice") == 0) answer_textf(request, "one");
+    // What a function returns that has failed.
+    if (strcmp(name, "length") == 0) answer(request, TEXT, name, (size_t)-1);
+    if (strcmp(name, "piece") == 0) stream_write(NULL, name, (size_t)-2);
     answer_textf(request, "%d", sum);
 }
 "#;
@@ -117,7 +120,7 @@ fn a_call_of_a_plugin_in_c_says_which_mistake_has_ended_it() {
     let waits = "use `platform_supervisor_timer_sleep`, which needs no capability, or add `clock = \"why\"`";
     let trapped = "failed: wasm trap: wasm `unreachable` instruction executed, probably because it called `abort` or a check of \
                    its language failed, in `hello`";
-    let always: [(&str, &[&str]); 8] = [
+    let always: [(&str, &[&str]); 10] = [
         ("constructor", &[]),
         ("assert", &[&assertion]),
         ("abort", &[&aborted]),
@@ -128,6 +131,11 @@ fn a_call_of_a_plugin_in_c_says_which_mistake_has_ended_it() {
             &["probably because its stack overflowed, in `deep`"],
         ),
         ("twice", &["the plugin answers `GET /v3/rails/:name` twice"]),
+        ("length", &["`answer` is called with the length -1: check"]),
+        (
+            "piece",
+            &["`stream_write` is called with the length -2: check"],
+        ),
         ("member", &[]),
     ];
     let clocks: [(&str, &[&str]); 2] = [("time", &[READS]), ("sleep", &[waits])];

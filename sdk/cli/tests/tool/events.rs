@@ -112,6 +112,10 @@ event_answer_t watch(const event_t *event) {
         if (text_is(commit, "bad")) return refusef("it prints %s pages", "blank");
         if (text_is(commit, "new")) return postponef(30, "it warms up");
         if (text_is(commit, "odd")) return failedf("no paper");
+        // The time until a deadline that has passed.
+        if (text_is(commit, "late")) return postponef(-1, "it is late");
+        // More than 32 bits.
+        if (text_is(commit, "far")) return postponef(1LL << 32, "it is far");
         return go_on();
     }
     default:
@@ -444,11 +448,19 @@ health_gate = { commit = "new" }
 answer = { postpone = "it warms up" }
 
 [[event]]
+health_gate = { commit = "late" }
+answer = { postpone = "it is late", seconds = 10 }
+
+[[event]]
+health_gate = { commit = "far" }
+answer = { postpone = "it is far", seconds = 900 }
+
+[[event]]
 health_gate = { commit = "good" }
 "#,
     );
     let passed = author.run_in("acme-rails", "test").succeeds();
-    assert!(passed.out.contains("8 passed, 0 failed"), "{}", passed.out);
+    assert!(passed.out.contains("10 passed, 0 failed"), "{}", passed.out);
 
     author.write(
         "acme-rails/test/hello.toml",

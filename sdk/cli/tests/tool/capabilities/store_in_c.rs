@@ -30,6 +30,12 @@ void keep(request_t *request) {
     // The time until a deadline that has passed.
     bool is_late = store_set_for("rail-5v", store_textf("late"), -1);
     const char *late = is_late ? "" : store_error();
+    // What a function returns that has failed.
+    store_value_t negative = {"x", (size_t)-1};
+    bool is_odd = store_set("rail-5v", negative) || store_set_for("rail-5v", negative, 1000) ||
+                  store_compare_and_set("rail-5v", after, negative, &is_stale) ||
+                  store_compare_and_set("rail-5v", negative, after, &is_stale);
+    const char *odd = is_odd ? "" : store_error();
     bool is_listed = count == 2 && strcmp(keys[0], "rail-12v") == 0 && strcmp(keys[1], "rail-5v") == 0;
     if (!store_set("empty", store_textf("%s", "")) || !store_get("empty", &gone)) {
         fail(request);
@@ -41,10 +47,10 @@ void keep(request_t *request) {
         return;
     }
     answer_jsonf(request,
-                 "{\"missing\":%d,\"brief\":\"%s\",\"compared\":\"%d%d%d\",\"after\":\"%s\",\"late\":\"%s\",\"listed\":%d,"
-                 "\"empty\":%d,\"gone\":%d}",
-                 missing.bytes == NULL, brief.bytes, is_stale, is_set, is_removed, after.bytes, late, is_listed, is_empty,
-                 gone.bytes == NULL);
+                 "{\"missing\":%d,\"brief\":\"%s\",\"compared\":\"%d%d%d\",\"after\":\"%s\",\"late\":\"%s\",\"odd\":\"%s\","
+                 "\"listed\":%d,\"empty\":%d,\"gone\":%d}",
+                 missing.bytes == NULL, brief.bytes, is_stale, is_set, is_removed, after.bytes, late, odd, is_listed,
+                 is_empty, gone.bytes == NULL);
 }
 
 void keep_too_much(request_t *request) {
@@ -57,7 +63,7 @@ void keep_too_much(request_t *request) {
 const STEPS: &str = r#"
 [[request]]
 get = "/v3/keep"
-answer = { status = 200, json = { missing = 1, brief = "12", compared = "011", after = "on+on", late = "failed to set `rail-5v`: its lifetime of -1 ms is negative", listed = 1, empty = 1, gone = 1 } }
+answer = { status = 200, json = { missing = 1, brief = "12", compared = "011", after = "on+on", late = "failed to set `rail-5v`: its lifetime of -1 ms is negative", odd = "failed to set `rail-5v`: the length -1 of a value is negative", listed = 1, empty = 1, gone = 1 } }
 
 [[request]]
 get = "/v3/keep-too-much"

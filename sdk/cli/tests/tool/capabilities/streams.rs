@@ -1,4 +1,4 @@
-//! Streams that a plugin writes while it waits. An error before the first piece is an answer.
+//! Streams that a plugin writes while it waits. An error before the first piece is an answer, also if that is a number.
 
 use super::Capability;
 
@@ -17,6 +17,7 @@ import { NotFound, timer } from "supervisor-sdk";
 export async function* pieces({ params }) {
   await timer.sleep(1);
   if (params.count === "0") throw new NotFound("there are no pieces");
+  if (params.count === "1") yield 5;
   for (let piece = 0; piece < Number(params.count); piece += 1) {
     yield `${piece}\n`;
     await timer.sleep(1);
@@ -33,6 +34,8 @@ async def pieces(count: int):
     await timer.sleep(0.001)
     if count == 0:
         raise NotFound("there are no pieces")
+    if count == 1:
+        yield 5
     for piece in range(count):
         yield f"{piece}\n"
         await timer.sleep(0.001)
@@ -46,4 +49,8 @@ answer = { status = 200, body = "0\n1\n" }
 [[request]]
 get = "/v3/pieces/0"
 answer = { status = 404, json = { status = "failed", message = "there are no pieces" } }
+
+[[request]]
+get = "/v3/pieces/1"
+answer = { status = 500, contains = [" yields a value of the type ", "but a piece must be "] }
 "#;

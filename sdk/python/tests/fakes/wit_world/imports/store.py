@@ -8,6 +8,14 @@ async def get(key):
     return values.get(key)
 
 
+async def set(key, value):
+    values[key] = value
+
+
+async def set_for(key, value, lifetime):
+    values[key] = value
+
+
 async def compare_and_set(key, expected, value, lifetime):
     if interferences:
         values[key] = interferences.pop()
