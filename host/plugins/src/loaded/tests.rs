@@ -82,7 +82,7 @@ async fn failures_beyond_a_plugins_share_are_counted_but_neither_logged_nor_show
     let fixture = Fixture::new("");
     let device = Arc::clone(&fixture.device);
     let plugin = loaded_plugin(fixture, Arc::default());
-    let log = &plugin.context.log;
+    let log = &plugin.context.share.log;
     let shown = || device.faults.load(SeqCst);
     let at_once = (FAILURES_AT_ONCE / 2) as usize;
     let a_second = (FAILURES_A_SECOND / 2) as usize;

@@ -193,7 +193,13 @@ impl InstanceCall<'_> {
     async fn led_names(&self) -> Result<Vec<String>, LedError> {
         let context = Arc::clone(self.plugin);
         let names = move || context.hardware.leds.names(context.grants.leds.as_ref());
-        let names = self.plugin.jobs.run(names).await.ok_or_else(stopping)?;
+        let names = self
+            .plugin
+            .share
+            .jobs
+            .run(names)
+            .await
+            .ok_or_else(stopping)?;
         names.map_err(|error| LedError::Other(format!("the LEDs cannot be listed: {error}")))
     }
 
@@ -212,7 +218,13 @@ impl InstanceCall<'_> {
             let leds = &context.hardware.leds;
             leds.open(&name, context.grants.leds.as_ref(), take_write)
         };
-        let light = self.plugin.jobs.run(open).await.ok_or_else(stopping)??;
+        let light = self
+            .plugin
+            .share
+            .jobs
+            .run(open)
+            .await
+            .ok_or_else(stopping)??;
         let max = light.most;
         self.holdings
             .add(HeldResource::Light(Arc::new(Mutex::new(light))))
@@ -247,7 +259,7 @@ impl Provide<LedSet, Refusal> for InstanceCall<'_> {
             let mut light = light.lock();
             light.set(brightness)
         };
-        Ok(match self.plugin.jobs.run(set).await {
+        Ok(match self.plugin.share.jobs.run(set).await {
             Some(set) => set.map_err(|error| LedError::Other(error.to_string())),
             None => Err(stopping()),
         })

@@ -18,10 +18,9 @@ use plugin_protocol::{
 
 use super::*;
 use crate::actions::Actions;
-use crate::blocking::BlockingShare;
 use crate::config::{DataError, Device, NoCloud, PluginData, ValueChange};
 use crate::identify::Identify as IdentifyAction;
-use crate::log_lines::PluginLogs;
+use crate::plugin_shares::PluginShares;
 use crate::policy::Grants;
 use crate::provision::hardware::Hardware;
 use crate::provision::led::Leds;
@@ -111,8 +110,7 @@ impl Fixture {
             name: "acme".into(),
             config: String::new(),
             grants: toml::from_str::<Grants>(policy).unwrap(),
-            log: PluginLogs::default().share(),
-            jobs: BlockingShare::default(),
+            share: PluginShares::default().of("acme"),
             services: Arc::new(crate::HostServices {
                 device: Arc::clone(&device) as _,
                 data: Arc::clone(&data) as _,
