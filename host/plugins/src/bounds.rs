@@ -16,7 +16,7 @@
 //! compiling   children, their memory and time    `Limits` of `host/compiled-code`
 //! jobs        that may wait for the disk, and as many for hardware BLOCKING_JOBS; half for one
 //! store       writes and bytes by plugin         `host/supervisor/src/plugin_writes.rs`
-//! journal     readers                            `os::Journal`
+//! journal     readers at a time                  `os::Journal`; half for one
 //! ```
 
 /// The least memory of all plugins together, in bytes: half of it is the most that a policy can give to one call.

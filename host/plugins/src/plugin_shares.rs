@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use os::{Journal, JournalShare};
 use parking_lot::Mutex;
 
 use crate::blocking::BlockingShare;
@@ -9,9 +10,9 @@ use crate::log_lines::{LogShare, PluginLogs};
 use crate::provision::report::FieldBudget;
 
 /// What all plugins share.
-#[derive(Default)]
 pub(crate) struct PluginShares {
     logs: PluginLogs,
+    journal: Journal,
     pub(crate) fields: FieldBudget,
     /// By the names of plugins. They stay: a plugin that is removed may still have work in progress when it comes back.
     by_name: Mutex<HashMap<String, PluginShare>>,
@@ -25,13 +26,17 @@ pub(crate) struct PluginShare {
     pub(crate) log: LogShare,
     /// Its jobs that may wait for the disk or for hardware.
     pub(crate) jobs: BlockingShare,
+    /// Its readers of the host's journal.
+    pub(crate) journal: JournalShare,
 }
 
 impl PluginShares {
-    pub(crate) fn new(logs: PluginLogs) -> PluginShares {
+    pub(crate) fn new(logs: PluginLogs, journal: Journal) -> PluginShares {
         PluginShares {
             logs,
-            ..PluginShares::default()
+            journal,
+            fields: FieldBudget::default(),
+            by_name: Mutex::default(),
         }
     }
 
@@ -44,6 +49,7 @@ impl PluginShares {
         let share = PluginShare {
             log: self.logs.share(),
             jobs: BlockingShare::default(),
+            journal: self.journal.share(),
         };
         by_name.insert(plugin.to_owned(), share.clone());
         share
@@ -56,7 +62,8 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn all_versions_of_a_plugin_use_one_share() {
-        let shares = PluginShares::default();
+        let journal = Journal::new("journalctl", "/");
+        let shares = PluginShares::new(PluginLogs::default(), journal);
         let [replaced, new, other] = ["acme", "acme", "other"].map(|name| shares.of(name));
         assert!(new.jobs.is_shared_with(&replaced.jobs));
         assert!(!other.jobs.is_shared_with(&replaced.jobs));

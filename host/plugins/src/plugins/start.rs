@@ -82,7 +82,7 @@ impl Plugins {
         let load_context = Arc::new(LoadContext {
             runtime: Arc::clone(&runtime),
             memory_of_board: bounds::memory_of_board(config.board_memory),
-            shares: PluginShares::new(logs.clone()),
+            shares: PluginShares::new(logs.clone(), config.services.journal.clone()),
             cache: config.cache,
             policy_files,
             allow_unpinned: config.allow_unpinned,

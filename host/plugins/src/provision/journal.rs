@@ -20,16 +20,19 @@ use crate::holdings::HeldResource;
 impl InstanceCall<'_> {
     async fn open_journal(&self, options: JournalOptions) -> Result<Handle, JournalError> {
         let plugin = self.plugin;
-        let reader = plugin
-            .services
-            .journal
-            .read(&to_host_options(options))
-            .await;
+        let share = &plugin.share.journal;
+        let reader = share.read(&to_host_options(options)).await;
         let reader = reader.map_err(|error| {
             let message = error.to_string();
             match error {
                 os::JournalError::Invalid { .. } => JournalError::Invalid(message),
-                os::JournalError::Busy => JournalError::Busy(message),
+                os::JournalError::Busy(limit) => JournalError::Busy(format!(
+                    "plugins have {limit} of the journal, the maximum for all of them: try again later"
+                )),
+                os::JournalError::ShareBusy(limit) => JournalError::Busy(format!(
+                    "the plugin `{}` has {limit} of the journal, the maximum: try again later",
+                    plugin.name
+                )),
                 os::JournalError::Start { source, .. } => {
                     tracing::error!(plugin = &*plugin.name, "{message}: {source}");
                     JournalError::Other(message)

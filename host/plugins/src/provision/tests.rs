@@ -9,17 +9,18 @@ use plugin_protocol::{
     DbusError, DbusMethodCall, DeviceIdentity, DeviceState, FIELD_UNIT, GpioEdge, GpioRead,
     GpioWaitEdge, GpioWrite, HostNameGet, HostNameSet, HttpRequest, HttpSend, I2cReadByte,
     I2cReadWord, I2cWriteByte, I2cWriteRead, I2cWriteWord, Identify, IdentifyWindow, Identity,
-    JournalOpen, JournalOptions, JournalRead, LedError, LedNames, LedOpen, LedSet, LockAcquire,
-    MetricsAddToCounter, MetricsSetGauge, OpenLed, Parity, Piece, ProxyCall, ProxyRequest,
-    ReportRemove, ReportSet, SerialError, SerialOpen, SerialRead, SerialSettings, SerialWrite,
-    StoreCompareAndSet, StoreDelete, StoreGet, StoreKeys, StoreSet, StoreSetFor, UnitsRestart,
-    UnitsState,
+    JournalError, JournalOpen, JournalOptions, JournalRead, LedError, LedNames, LedOpen, LedSet,
+    LockAcquire, MetricsAddToCounter, MetricsSetGauge, OpenLed, Parity, Piece, ProxyCall,
+    ProxyRequest, ReportRemove, ReportSet, SerialError, SerialOpen, SerialRead, SerialSettings,
+    SerialWrite, StoreCompareAndSet, StoreDelete, StoreGet, StoreKeys, StoreSet, StoreSetFor,
+    UnitsRestart, UnitsState,
 };
 
 use super::*;
 use crate::actions::Actions;
 use crate::config::{DataError, Device, NoCloud, PluginData, ValueChange};
 use crate::identify::Identify as IdentifyAction;
+use crate::log_lines::PluginLogs;
 use crate::plugin_shares::PluginShares;
 use crate::policy::Grants;
 use crate::provision::hardware::Hardware;
@@ -105,12 +106,13 @@ impl Fixture {
             writes_left: AtomicUsize::new(usize::MAX),
         });
         let flood = Path::new(env!("CARGO_MANIFEST_DIR")).join("../os/tests/programs/flood");
+        let journal = os::Journal::new(flood, root.path());
         let context = PluginContext {
             is_developers: false,
             name: "acme".into(),
             config: String::new(),
             grants: toml::from_str::<Grants>(policy).unwrap(),
-            share: PluginShares::default().of("acme"),
+            share: PluginShares::new(PluginLogs::default(), journal.clone()).of("acme"),
             services: Arc::new(crate::HostServices {
                 device: Arc::clone(&device) as _,
                 data: Arc::clone(&data) as _,
@@ -122,7 +124,7 @@ impl Fixture {
                 api: Arc::new(crate::UnavailableService),
                 gpio: Arc::new(crate::UnavailableService),
                 i2c: Arc::new(crate::UnavailableService),
-                journal: os::Journal::new(flood, root.path()),
+                journal,
             }),
             metrics: metrics::PluginMetrics::default(),
             fields: report::PluginFields::new(&report::FieldBudget::default()),
@@ -608,6 +610,24 @@ async fn a_piece_of_the_journal_is_given_until_it_is_used() {
     let line = &b"a line of the journal\n"[usize::try_from(line).unwrap()..];
     assert!(second.starts_with(line), "goes on where the first ended");
     assert_eq!(read(0).await, Err(Refusal::Position { used: 0 }));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_plugin_has_half_of_the_readers_of_the_journal() {
+    let fixture = Fixture::new("grants = [\"journal\"]");
+    let holdings = Holdings::default();
+    let open = async || {
+        let options = JournalOptions::default();
+        match fixture.call(&holdings, JournalOpen { options }).await {
+            Ok(Answer::JournalOpen(answer)) => answer,
+            other => panic!("{other:?}"),
+        }
+    };
+    for _ in 0..16 {
+        open().await.unwrap();
+    }
+    let expected = "the plugin `acme` has 16 readers of the journal, the maximum: try again later";
+    assert_eq!(open().await, Err(JournalError::Busy(expected.to_owned())));
 }
 
 /// Runs on a runtime with one thread, which has to be free for the LED's reader: that is what ends the wait.
