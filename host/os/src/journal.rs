@@ -181,13 +181,18 @@ impl Journal {
 }
 
 impl JournalShare {
-    /// Starts the command. Whether it accepts its options is not known yet: a command that does not logs the reason and
-    /// prints nothing.
+    /// Starts the command. Whether it accepts its options is not known yet: a command that does not prints nothing. If it
+    /// writes error messages, `report` is called with them, on one line, when it ends: how often that happens depends on
+    /// whoever chooses the options, so the caller decides whether to log it.
     ///
     /// # Errors
     /// [`JournalError::Invalid`] for an invalid value, [`JournalError::Busy`] or [`JournalError::ShareBusy`] if no
     /// reader ends within 5 s, [`JournalError::Start`] if the command does not exist.
-    pub async fn read(&self, options: &JournalOptions) -> Result<JournalReader, JournalError> {
+    pub async fn read(
+        &self,
+        options: &JournalOptions,
+        report: impl FnOnce(&str) + Send + 'static,
+    ) -> Result<JournalReader, JournalError> {
         let journal = &self.journal;
         let arguments = arguments(&journal.shared.host_root, options)?;
         let deadline = Instant::now() + TURN_WITHIN;
@@ -208,7 +213,7 @@ impl JournalShare {
             tokio::spawn(async move {
                 let complaint = complaint(errors).await;
                 if !complaint.is_empty() {
-                    tracing::warn!("the journal command reported: {complaint}");
+                    report(&complaint);
                 }
             });
         }

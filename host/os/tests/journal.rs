@@ -62,16 +62,19 @@ async fn options_are_arguments_of_their_own_and_the_host_root_is_named_where_it_
         format: Some("json".to_owned()),
     };
     let printed = |root: &str| Journal::new(program("print-arguments"), root).share();
-    let reader = printed("/").read(&JournalOptions::default()).await.unwrap();
+    let reader = printed("/")
+        .read(&JournalOptions::default(), |_| {})
+        .await
+        .unwrap();
     assert_eq!(whole(reader).await, "");
-    let reader = printed("/").read(&all).await.unwrap();
+    let reader = printed("/").read(&all, |_| {}).await.unwrap();
     assert_eq!(
         whole(reader).await,
         "--all\n--follow\n--unit=a b;$(reboot) `x` --file=y\n--identifier=id\n--file=y\n\
          --lines=2147483647\n--since=2026-01-31 12:00\n--until=now\n--output=json\n"
     );
     let reader = printed("/mnt/root")
-        .read(&JournalOptions::default())
+        .read(&JournalOptions::default(), |_| {})
         .await
         .unwrap();
     assert_eq!(whole(reader).await, "--root=/mnt/root\n");
@@ -105,21 +108,24 @@ async fn a_value_that_could_be_an_option_starts_nothing() {
                 ..JournalOptions::default()
             },
         ] {
-            let refused = journal.read(&options).await.unwrap_err();
+            let refused = journal.read(&options, |_| {}).await.unwrap_err();
             assert!(
                 matches!(refused, JournalError::Invalid { .. }),
                 "{options:?}: {refused}"
             );
         }
     }
-    let missing = journal.read(&JournalOptions::default()).await.unwrap_err();
+    let missing = journal
+        .read(&JournalOptions::default(), |_| {})
+        .await
+        .unwrap_err();
     assert!(matches!(missing, JournalError::Start { .. }), "{missing}");
 }
 
 #[tokio::test]
 async fn who_leaves_ends_the_command() {
     let journal = Journal::new(program("wait"), "/").share();
-    let mut reader = journal.read(&following()).await.unwrap();
+    let mut reader = journal.read(&following(), |_| {}).await.unwrap();
     let bytes = piece(&mut reader).await.unwrap().unwrap();
     let pid: u32 = String::from_utf8_lossy(&bytes).trim().parse().unwrap();
     assert_eq!(reader.process_id(), Some(pid));
@@ -132,7 +138,7 @@ async fn who_leaves_ends_the_command() {
 
     // Also a process that is printing while nobody reads its output.
     let journal = Journal::new(program("flood"), "/").share();
-    let mut reader = journal.read(&following()).await.unwrap();
+    let mut reader = journal.read(&following(), |_| {}).await.unwrap();
     piece(&mut reader).await.unwrap().unwrap();
     let pid = reader.process_id().unwrap();
     drop(reader);
@@ -142,8 +148,15 @@ async fn who_leaves_ends_the_command() {
 #[tokio::test]
 async fn what_the_command_complains_of_neither_stops_it_nor_reaches_the_reader() {
     let journal = Journal::new(program("complain"), "/").share();
-    let reader = journal.read(&JournalOptions::default()).await.unwrap();
+    let (report, reported) = tokio::sync::oneshot::channel();
+    let report = move |complaint: &str| report.send(complaint.to_owned()).unwrap();
+    let options = JournalOptions::default();
+    let reader = journal.read(&options, report).await.unwrap();
     assert_eq!(whole(reader).await, "a little\n");
+    // It is for the caller, at a bounded length.
+    let complaint = reported.await.unwrap();
+    assert!(complaint.starts_with("a complaint; a complaint; "));
+    assert!(complaint.len() < 8 << 10, "{}", complaint.len());
 }
 
 /// Starts readers until one is refused.
@@ -153,7 +166,7 @@ async fn read_all(
 ) -> (Vec<JournalReader>, JournalError) {
     let mut readers = Vec::new();
     loop {
-        match share.read(options).await {
+        match share.read(options, |_| {}).await {
             Ok(reader) => readers.push(reader),
             Err(refused) => return (readers, refused),
         }
@@ -178,12 +191,12 @@ async fn one_client_has_half_of_the_readers_and_followers_leave_room_for_others(
         "the client has 16 readers of the journal, the maximum for one client"
     );
     // Clones of a share are the same client.
-    let refused = one.clone().read(&once).await.unwrap_err();
+    let refused = one.clone().read(&once, |_| {}).await.unwrap_err();
     assert!(matches!(refused, JournalError::ShareBusy(_)), "{refused}");
 
     let (of_other, _) = read_all(&other, &following).await;
     assert_eq!(of_other.len(), 12);
-    let refused = third.read(&following).await.unwrap_err();
+    let refused = third.read(&following, |_| {}).await.unwrap_err();
     assert_eq!(
         refused.to_string(),
         "the journal has 24 following readers, the maximum for all clients together"
@@ -195,16 +208,19 @@ async fn one_client_has_half_of_the_readers_and_followers_leave_room_for_others(
         "the journal has 32 readers, the maximum for all clients together"
     );
     followers.pop();
-    third.read(&following).await.unwrap();
+    third.read(&following, |_| {}).await.unwrap();
     others.pop();
-    one.read(&once).await.unwrap();
+    one.read(&once, |_| {}).await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
 async fn one_that_does_not_follow_is_ended_after_half_an_hour() {
     let journal = Journal::new(program("wait"), "/").share();
     let begun = tokio::time::Instant::now();
-    let mut reader = journal.read(&JournalOptions::default()).await.unwrap();
+    let mut reader = journal
+        .read(&JournalOptions::default(), |_| {})
+        .await
+        .unwrap();
     let pid = reader.process_id().unwrap();
     let error = loop {
         match piece(&mut reader).await {

@@ -134,7 +134,9 @@ impl LoadedPlugin {
                 fs::create_dir_all(host)
             };
             let made = self.context.share.jobs.run(make).await;
-            if let Some(Err(error)) = made {
+            if let Some(Err(error)) = made
+                && self.context.may_log()
+            {
                 let (host, plugin) = (folder.host.display(), &*self.context.name);
                 tracing::warn!(
                     plugin,

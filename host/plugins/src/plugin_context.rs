@@ -60,6 +60,12 @@ impl PluginContext {
         }
     }
 
+    /// Returns whether the host may log a line about something that the plugin makes it do, or that its callers make it
+    /// do, as often as they call it.
+    pub(crate) fn may_log(&self) -> bool {
+        self.share.log.host_lines.take(&self.name)
+    }
+
     /// Returns the owner of the stored data that the plugin reads and writes: a pinned file's data is not accessible to
     /// an unpinned one.
     pub(crate) fn data_owner(&self) -> Cow<'_, str> {

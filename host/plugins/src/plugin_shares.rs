@@ -22,7 +22,7 @@ pub(crate) struct PluginShares {
 /// Clones share it.
 #[derive(Debug, Clone)]
 pub(crate) struct PluginShare {
-    /// The lines that it may write to the log, those about its failures, and the place for its last ones.
+    /// The lines that it may write to the log, those that it may cause there, and the place for its last ones.
     pub(crate) log: LogShare,
     /// Its jobs that may wait for the disk or for hardware.
     pub(crate) jobs: BlockingShare,
