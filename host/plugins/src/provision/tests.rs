@@ -154,7 +154,11 @@ impl Fixture {
     }
 
     async fn try_open_led(&self, holdings: &Holdings) -> Result<OpenLed, LedError> {
-        let name = "ACT".to_owned();
+        self.try_open(holdings, "ACT").await
+    }
+
+    async fn try_open(&self, holdings: &Holdings, led: &str) -> Result<OpenLed, LedError> {
+        let name = led.to_owned();
         match self.call(holdings, LedOpen { name }).await {
             Ok(Answer::LedOpen(answer)) => answer,
             other => panic!("it is granted: {other:?}"),
@@ -664,6 +668,7 @@ fn an_led_whose_driver_takes_its_time_holds_up_nobody() {
     let (done, ended) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
         let mut runtime = tokio::runtime::Builder::new_current_thread();
+        runtime.enable_time();
         runtime.build().unwrap().block_on(a_slow_led());
         done.send(()).unwrap();
     });
@@ -705,29 +710,50 @@ async fn an_led_that_was_let_go_can_be_had_at_once() {
 }
 
 #[tokio::test]
-async fn each_led_that_is_opened_takes_a_write_of_the_plugin() {
+async fn an_led_takes_a_write_of_the_plugin_only_if_a_note_about_it_is_written() {
     let fixture = Fixture::new("grants = [\"led\"]");
+    let folder = fixture.context.hardware.leds.folder.clone();
+    fs::create_dir(folder.join("PWR")).unwrap();
+    fs::write(folder.join("PWR/brightness"), "5\n").unwrap();
     let writes_left = &fixture.data.writes_left;
     writes_left.store(2, SeqCst);
     let holdings = Holdings::default();
-    let light = fixture.open_led(&holdings).await;
-    // Nothing is written for an LED that is held.
-    let held = fixture.try_open_led(&holdings).await;
-    assert!(matches!(held, Err(LedError::Busy(_))), "{held:?}");
-    assert_eq!(writes_left.load(SeqCst), 1);
-    holdings.release(light);
-    let light = fixture.open_led(&holdings).await;
-    holdings.release(light);
+    // Whether it opens one LED for each flash or several in turn: their notes are still there.
+    for _ in 0..100 {
+        for name in ["ACT", "PWR"] {
+            let led = fixture.try_open(&holdings, name).await.unwrap();
+            // Nothing is written for an LED that is held.
+            let held = fixture.try_open(&holdings, name).await;
+            assert!(matches!(held, Err(LedError::Busy(_))), "{held:?}");
+            holdings.release(led.light);
+        }
+    }
+    assert_eq!(writes_left.load(SeqCst), 0);
 
+    // If it shows something else in the meantime, its note has to change.
+    let light = fixture.open_led(&holdings).await;
+    let brightness = 3;
+    let set = fixture.call(&holdings, LedSet { light, brightness }).await;
+    assert_eq!(set, Ok(Answer::LedSet(Ok(()))));
+    holdings.release(light);
+    let brightness = folder.join("ACT/brightness");
+    let restored = async {
+        while fs::read_to_string(&brightness).unwrap() != "7" {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    };
+    let restored = tokio::time::timeout(Duration::from_secs(60), restored).await;
+    restored.unwrap();
+    fs::write(&brightness, "9").unwrap();
     let refused = fixture.try_open_led(&holdings).await.unwrap_err();
     let expected = "LED `ACT`: opening it writes a note to the disk, and the plugin writes too much: \
          open it less often, or keep it open";
     assert_eq!(refused, LedError::Other(expected.to_owned()));
     // It stays free, and shows what it did.
-    let brightness = fixture.context.hardware.leds.folder.join("ACT/brightness");
-    assert_eq!(fs::read_to_string(brightness).unwrap(), "7");
+    assert_eq!(fs::read_to_string(&brightness).unwrap(), "9");
     writes_left.store(1, SeqCst);
     fixture.open_led(&holdings).await;
+    assert_eq!(writes_left.load(SeqCst), 0);
 }
 
 #[tokio::test]
