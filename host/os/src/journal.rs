@@ -1,8 +1,8 @@
 //! The host's journal, through the host's own journal command.
 //!
-//! [`Journal::read`] starts one process for each reader and passes on its output. The process receives an argument list
-//! and no shell is involved. Each value is part of its own option, so no value can become another option. The process
-//! ends when its reader is dropped, if not earlier.
+//! [`JournalShare::read`] starts one process for each reader and passes on its output. The process receives an argument
+//! list and no shell is involved. Each value is part of its own option, so no value can become another option. The
+//! process ends when its reader is dropped, if not earlier.
 
 use std::ffi::OsString;
 use std::io;
@@ -17,12 +17,12 @@ use bytes::{Bytes, BytesMut};
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::{Child, ChildStdout, Command};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::{Sleep, sleep, timeout};
+use tokio::time::{Instant, Sleep, sleep, timeout_at};
 use tokio_util::io::poll_read_buf;
 
-/// How many readers may run at a time.
+/// How many readers may run at a time; half of them for one client.
 const AT_ONCE: usize = 32;
-/// How many of them may follow: the others are sure to end.
+/// How many of them may follow: the others are sure to end. Half for one client, too.
 const FOLLOWING: usize = 24;
 /// How long a reader waits for its turn.
 const TURN_WITHIN: Duration = Duration::from_secs(5);
@@ -38,7 +38,7 @@ const COMPLAINT: u64 = 4 << 10;
 /// The variables of our environment that the command receives: those that affect how times and names are printed.
 const ENVIRONMENT: [&str; 5] = ["PATH", "TZ", "LANG", "LC_ALL", "LC_TIME"];
 
-/// The host's journal. Clones share the limits on readers.
+/// The host's journal, which clients read through their shares of it. Clones share the limits on readers.
 #[derive(Debug, Clone)]
 pub struct Journal {
     shared: Arc<JournalState>,
@@ -48,9 +48,37 @@ pub struct Journal {
 struct JournalState {
     program: PathBuf,
     host_root: PathBuf,
-    readers: Arc<Semaphore>,
-    following: Arc<Semaphore>,
-    done_within: Duration,
+    turns: ReaderTurns,
+}
+
+/// What one client of the journal reads it with: it has at most half of the readers, so that the other half is left for
+/// others. Clones share it.
+#[derive(Debug, Clone)]
+pub struct JournalShare {
+    journal: Journal,
+    turns: Arc<ReaderTurns>,
+}
+
+/// Turns for readers, of all clients or of one.
+#[derive(Debug)]
+struct ReaderTurns {
+    readers: TurnsOfKind,
+    following: TurnsOfKind,
+}
+
+/// The turns of all readers, or of those that follow.
+#[derive(Debug)]
+struct TurnsOfKind {
+    free: Arc<Semaphore>,
+    limit: ReaderLimit,
+}
+
+/// A number of readers at a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, derive_more::Display)]
+#[display("{most} {readers}")]
+pub struct ReaderLimit {
+    most: usize,
+    readers: &'static str,
 }
 
 /// What to print; options that are `None` are left to the command.
@@ -89,8 +117,11 @@ pub enum JournalError {
         reason: &'static str,
     },
     /// The maximum number of readers is running, and none ended within 5 s.
-    #[error("{AT_ONCE} clients are already reading the journal")]
-    Busy,
+    #[error("the journal has {0}, the maximum for all clients together")]
+    Busy(ReaderLimit),
+    /// The client has the maximum number of readers for one, and none ended within 5 s.
+    #[error("the client has {0} of the journal, the maximum for one client")]
+    ShareBusy(ReaderLimit),
     /// The command does not exist, or the system starts no more processes.
     #[error("the journal command `{}` cannot be started", program.display())]
     Start {
@@ -110,60 +141,17 @@ impl Journal {
             shared: Arc::new(JournalState {
                 program: program.into(),
                 host_root: host_root.into(),
-                readers: Arc::new(Semaphore::new(AT_ONCE)),
-                following: Arc::new(Semaphore::new(FOLLOWING)),
-                done_within: DONE_WITHIN,
+                turns: ReaderTurns::new(AT_ONCE, FOLLOWING),
             }),
         }
     }
 
-    /// Starts the command. Whether it accepts its options is not known yet: a command that does not logs the reason and
-    /// prints nothing.
-    ///
-    /// # Errors
-    /// [`JournalError::Invalid`] for an invalid value, [`JournalError::Busy`] if no reader ends within 5 s,
-    /// [`JournalError::Start`] if the command does not exist.
-    pub async fn read(&self, options: &JournalOptions) -> Result<JournalReader, JournalError> {
-        let arguments = arguments(&self.shared.host_root, options)?;
-        let turns = self.turns(options.follow).await?;
-        let mut child = self
-            .command(arguments)
-            .spawn()
-            .map_err(|source| JournalError::Start {
-                program: self.shared.program.clone(),
-                source,
-            })?;
-        if let Some(errors) = child.stderr.take() {
-            tokio::spawn(async move {
-                let complaint = complaint(errors).await;
-                if !complaint.is_empty() {
-                    tracing::warn!("the journal command reported: {complaint}");
-                }
-            });
-        }
-        Ok(JournalReader {
-            output: child.stdout.take(),
-            buffer: BytesMut::new(),
-            // A reader that follows has no end and no deadline.
-            deadline: (!options.follow).then(|| Box::pin(sleep(self.shared.done_within))),
-            child,
-            _turns: turns,
-        })
-    }
-
-    async fn turns(&self, follow: bool) -> Result<Vec<OwnedSemaphorePermit>, JournalError> {
-        let turns = async {
-            let mut turns = Vec::new();
-            if follow {
-                turns.push(Arc::clone(&self.shared.following).acquire_owned().await);
-            }
-            turns.push(Arc::clone(&self.shared.readers).acquire_owned().await);
-            turns.into_iter().collect::<Result<Vec<_>, _>>()
-        };
-        match timeout(TURN_WITHIN, turns).await {
-            Ok(Ok(turns)) => Ok(turns),
-            // The semaphores are never closed.
-            Ok(Err(_)) | Err(_) => Err(JournalError::Busy),
+    /// Creates the share of a client.
+    #[must_use]
+    pub fn share(&self) -> JournalShare {
+        JournalShare {
+            journal: self.clone(),
+            turns: Arc::new(ReaderTurns::new(AT_ONCE / 2, FOLLOWING / 2)),
         }
     }
 
@@ -189,6 +177,95 @@ impl Journal {
             command.env("TZ", value);
         }
         command
+    }
+}
+
+impl JournalShare {
+    /// Starts the command. Whether it accepts its options is not known yet: a command that does not prints nothing. If it
+    /// writes error messages, `report` is called with them, on one line, when it ends: how often that happens depends on
+    /// whoever chooses the options, so the caller decides whether to log it.
+    ///
+    /// # Errors
+    /// [`JournalError::Invalid`] for an invalid value, [`JournalError::Busy`] or [`JournalError::ShareBusy`] if no
+    /// reader ends within 5 s, [`JournalError::Start`] if the command does not exist.
+    pub async fn read(
+        &self,
+        options: &JournalOptions,
+        report: impl FnOnce(&str) + Send + 'static,
+    ) -> Result<JournalReader, JournalError> {
+        let journal = &self.journal;
+        let arguments = arguments(&journal.shared.host_root, options)?;
+        let deadline = Instant::now() + TURN_WITHIN;
+        // Those of the client come first: its further readers wait in nobody else's way.
+        let own = self.turns.wait(options.follow, deadline).await;
+        let mut turns = own.map_err(JournalError::ShareBusy)?;
+        let of_all = journal.shared.turns.wait(options.follow, deadline).await;
+        turns.extend(of_all.map_err(JournalError::Busy)?);
+        let mut child =
+            journal
+                .command(arguments)
+                .spawn()
+                .map_err(|source| JournalError::Start {
+                    program: journal.shared.program.clone(),
+                    source,
+                })?;
+        if let Some(errors) = child.stderr.take() {
+            tokio::spawn(async move {
+                let complaint = complaint(errors).await;
+                if !complaint.is_empty() {
+                    report(&complaint);
+                }
+            });
+        }
+        Ok(JournalReader {
+            output: child.stdout.take(),
+            buffer: BytesMut::new(),
+            // A reader that follows has no end and no deadline.
+            deadline: (!options.follow).then(|| Box::pin(sleep(DONE_WITHIN))),
+            child,
+            _turns: turns,
+        })
+    }
+}
+
+impl ReaderTurns {
+    fn new(readers: usize, following: usize) -> ReaderTurns {
+        ReaderTurns {
+            readers: TurnsOfKind::new(readers, "readers"),
+            following: TurnsOfKind::new(following, "following readers"),
+        }
+    }
+
+    /// Waits for the turn of a reader; returns the limit that is reached if it does not come.
+    async fn wait(
+        &self,
+        follow: bool,
+        deadline: Instant,
+    ) -> Result<Vec<OwnedSemaphorePermit>, ReaderLimit> {
+        let mut turns = Vec::new();
+        if follow {
+            turns.push(self.following.wait(deadline).await?);
+        }
+        turns.push(self.readers.wait(deadline).await?);
+        Ok(turns)
+    }
+}
+
+impl TurnsOfKind {
+    fn new(most: usize, readers: &'static str) -> TurnsOfKind {
+        TurnsOfKind {
+            free: Arc::new(Semaphore::new(most)),
+            limit: ReaderLimit { most, readers },
+        }
+    }
+
+    async fn wait(&self, deadline: Instant) -> Result<OwnedSemaphorePermit, ReaderLimit> {
+        let turn = Arc::clone(&self.free).acquire_owned();
+        match timeout_at(deadline, turn).await {
+            Ok(Ok(turn)) => Ok(turn),
+            // The semaphores are never closed.
+            Ok(Err(_)) | Err(_) => Err(self.limit),
+        }
     }
 }
 

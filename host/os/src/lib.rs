@@ -33,6 +33,8 @@ pub use gpio::{
 pub use host_name::check as check_host_name;
 pub use host_os::{Action, HostOs, MethodCall, MethodError, UnitState};
 pub use i2c::{BusId, I2cBuses, I2cError, I2cOperation, KernelI2c, SimulatedI2c};
-pub use journal::{Journal, JournalError, JournalOptions, JournalReader};
+pub use journal::{
+    Journal, JournalError, JournalOptions, JournalReader, JournalShare, ReaderLimit,
+};
 pub use rehearsal::Rehearsal;
 pub use unit_name::{InvalidUnitName, UnitName};

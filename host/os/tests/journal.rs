@@ -8,7 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use os::{Journal, JournalError, JournalOptions, JournalReader};
+use os::{Journal, JournalError, JournalOptions, JournalReader, JournalShare};
 use tests::until;
 
 fn program(name: &str) -> PathBuf {
@@ -61,17 +61,20 @@ async fn options_are_arguments_of_their_own_and_the_host_root_is_named_where_it_
         until: Some("now".to_owned()),
         format: Some("json".to_owned()),
     };
-    let printed = |root: &str| Journal::new(program("print-arguments"), root);
-    let reader = printed("/").read(&JournalOptions::default()).await.unwrap();
+    let printed = |root: &str| Journal::new(program("print-arguments"), root).share();
+    let reader = printed("/")
+        .read(&JournalOptions::default(), |_| {})
+        .await
+        .unwrap();
     assert_eq!(whole(reader).await, "");
-    let reader = printed("/").read(&all).await.unwrap();
+    let reader = printed("/").read(&all, |_| {}).await.unwrap();
     assert_eq!(
         whole(reader).await,
         "--all\n--follow\n--unit=a b;$(reboot) `x` --file=y\n--identifier=id\n--file=y\n\
          --lines=2147483647\n--since=2026-01-31 12:00\n--until=now\n--output=json\n"
     );
     let reader = printed("/mnt/root")
-        .read(&JournalOptions::default())
+        .read(&JournalOptions::default(), |_| {})
         .await
         .unwrap();
     assert_eq!(whole(reader).await, "--root=/mnt/root\n");
@@ -79,7 +82,7 @@ async fn options_are_arguments_of_their_own_and_the_host_root_is_named_where_it_
 
 #[tokio::test]
 async fn a_value_that_could_be_an_option_starts_nothing() {
-    let journal = Journal::new("/nowhere/journalctl", "/");
+    let journal = Journal::new("/nowhere/journalctl", "/").share();
     let long = "a".repeat(1025);
     for value in ["-f", "--vacuum-time=1s", "-", "a\0b", &long] {
         let value = Some(value.to_owned());
@@ -105,21 +108,24 @@ async fn a_value_that_could_be_an_option_starts_nothing() {
                 ..JournalOptions::default()
             },
         ] {
-            let refused = journal.read(&options).await.unwrap_err();
+            let refused = journal.read(&options, |_| {}).await.unwrap_err();
             assert!(
                 matches!(refused, JournalError::Invalid { .. }),
                 "{options:?}: {refused}"
             );
         }
     }
-    let missing = journal.read(&JournalOptions::default()).await.unwrap_err();
+    let missing = journal
+        .read(&JournalOptions::default(), |_| {})
+        .await
+        .unwrap_err();
     assert!(matches!(missing, JournalError::Start { .. }), "{missing}");
 }
 
 #[tokio::test]
 async fn who_leaves_ends_the_command() {
-    let journal = Journal::new(program("wait"), "/");
-    let mut reader = journal.read(&following()).await.unwrap();
+    let journal = Journal::new(program("wait"), "/").share();
+    let mut reader = journal.read(&following(), |_| {}).await.unwrap();
     let bytes = piece(&mut reader).await.unwrap().unwrap();
     let pid: u32 = String::from_utf8_lossy(&bytes).trim().parse().unwrap();
     assert_eq!(reader.process_id(), Some(pid));
@@ -131,8 +137,8 @@ async fn who_leaves_ends_the_command() {
     until_gone(pid).await;
 
     // Also a process that is printing while nobody reads its output.
-    let journal = Journal::new(program("flood"), "/");
-    let mut reader = journal.read(&following()).await.unwrap();
+    let journal = Journal::new(program("flood"), "/").share();
+    let mut reader = journal.read(&following(), |_| {}).await.unwrap();
     piece(&mut reader).await.unwrap().unwrap();
     let pid = reader.process_id().unwrap();
     drop(reader);
@@ -141,36 +147,80 @@ async fn who_leaves_ends_the_command() {
 
 #[tokio::test]
 async fn what_the_command_complains_of_neither_stops_it_nor_reaches_the_reader() {
-    let journal = Journal::new(program("complain"), "/");
-    let reader = journal.read(&JournalOptions::default()).await.unwrap();
+    let journal = Journal::new(program("complain"), "/").share();
+    let (report, reported) = tokio::sync::oneshot::channel();
+    let report = move |complaint: &str| report.send(complaint.to_owned()).unwrap();
+    let options = JournalOptions::default();
+    let reader = journal.read(&options, report).await.unwrap();
     assert_eq!(whole(reader).await, "a little\n");
+    // It is for the caller, at a bounded length.
+    let complaint = reported.await.unwrap();
+    assert!(complaint.starts_with("a complaint; a complaint; "));
+    assert!(complaint.len() < 8 << 10, "{}", complaint.len());
+}
+
+/// Starts readers until one is refused.
+async fn read_all(
+    share: &JournalShare,
+    options: &JournalOptions,
+) -> (Vec<JournalReader>, JournalError) {
+    let mut readers = Vec::new();
+    loop {
+        match share.read(options, |_| {}).await {
+            Ok(reader) => readers.push(reader),
+            Err(refused) => return (readers, refused),
+        }
+    }
 }
 
 #[tokio::test(start_paused = true)]
-async fn readers_are_bounded_and_followers_leave_room_for_others() {
+async fn one_client_has_half_of_the_readers_and_followers_leave_room_for_others() {
     let journal = Journal::new(program("wait"), "/");
-    let mut followers = Vec::new();
-    for _ in 0..24 {
-        followers.push(journal.read(&following()).await.unwrap());
-    }
-    let refused = journal.read(&following()).await.unwrap_err();
-    assert!(matches!(refused, JournalError::Busy), "{refused}");
-    let mut others = Vec::new();
-    for _ in 0..8 {
-        others.push(journal.read(&JournalOptions::default()).await.unwrap());
-    }
-    let refused = journal.read(&JournalOptions::default()).await.unwrap_err();
-    assert!(matches!(refused, JournalError::Busy), "{refused}");
+    let [one, other, third] = [(); 3].map(|()| journal.share());
+    let (following, once) = (following(), JournalOptions::default());
+    let (mut followers, refused) = read_all(&one, &following).await;
+    assert_eq!(followers.len(), 12);
+    assert_eq!(
+        refused.to_string(),
+        "the client has 12 following readers of the journal, the maximum for one client"
+    );
+    let (mut others, refused) = read_all(&one, &once).await;
+    assert_eq!(others.len(), 4);
+    assert_eq!(
+        refused.to_string(),
+        "the client has 16 readers of the journal, the maximum for one client"
+    );
+    // Clones of a share are the same client.
+    let refused = one.clone().read(&once, |_| {}).await.unwrap_err();
+    assert!(matches!(refused, JournalError::ShareBusy(_)), "{refused}");
+
+    let (of_other, _) = read_all(&other, &following).await;
+    assert_eq!(of_other.len(), 12);
+    let refused = third.read(&following, |_| {}).await.unwrap_err();
+    assert_eq!(
+        refused.to_string(),
+        "the journal has 24 following readers, the maximum for all clients together"
+    );
+    let (of_third, refused) = read_all(&third, &once).await;
+    assert_eq!(of_third.len(), 4);
+    assert_eq!(
+        refused.to_string(),
+        "the journal has 32 readers, the maximum for all clients together"
+    );
     followers.pop();
-    journal.read(&JournalOptions::default()).await.unwrap();
-    journal.read(&following()).await.unwrap();
+    third.read(&following, |_| {}).await.unwrap();
+    others.pop();
+    one.read(&once, |_| {}).await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
 async fn one_that_does_not_follow_is_ended_after_half_an_hour() {
-    let journal = Journal::new(program("wait"), "/");
+    let journal = Journal::new(program("wait"), "/").share();
     let begun = tokio::time::Instant::now();
-    let mut reader = journal.read(&JournalOptions::default()).await.unwrap();
+    let mut reader = journal
+        .read(&JournalOptions::default(), |_| {})
+        .await
+        .unwrap();
     let pid = reader.process_id().unwrap();
     let error = loop {
         match piece(&mut reader).await {

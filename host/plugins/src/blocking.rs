@@ -11,7 +11,7 @@ static PLACES: Semaphore = Semaphore::const_new(BLOCKING_JOBS);
 static HARDWARE_PLACES: Semaphore = Semaphore::const_new(BLOCKING_JOBS);
 
 /// The places of one plugin: at most half of all. Its further jobs wait here, and not in front of those of other plugins.
-/// Clones share it.
+/// Clones share it, as all versions of the plugin do.
 #[derive(Debug, Clone)]
 pub(crate) struct BlockingShare {
     disk: Arc<Semaphore>,
@@ -77,6 +77,14 @@ async fn blocking_in<R: Send + 'static>(
         work()
     };
     tokio::task::spawn_blocking(work).await.ok()
+}
+
+#[cfg(test)]
+impl BlockingShare {
+    /// Returns whether the jobs of `other` take the same places.
+    pub(crate) fn is_shared_with(&self, other: &BlockingShare) -> bool {
+        Arc::ptr_eq(&self.disk, &other.disk) && Arc::ptr_eq(&self.hardware, &other.hardware)
+    }
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@
 //! starting    ahead of calls, for each plugin    START_WITHIN of `host/plugin-runtime`
 //! log         lines, by plugin and over all      LINES_AT_ONCE, LINES_A_SECOND; half for one
 //! failures    lines and events about calls that failed, by plugin and over all FAILURES_AT_ONCE, FAILURES_A_SECOND; half for one
+//! host lines  about what plugins make the host do, by plugin and over all HOST_LINES_AT_ONCE, HOST_LINES_A_SECOND; half for one
 //! log kept    lines in memory, and their bytes   RECENT_LINES, RECENT_BYTES by plugin, RECENT_BYTES_OF_ALL
 //! metrics     series and their texts, by plugin  SERIES, METRIC_NAME, LABELS, LABEL_NAME, LABEL_VALUE
 //! fields      of the device's report to its cloud, by plugin and over all FIELDS, FIELDS_OF_ALL, and `FIELD_…` of `host/plugin-protocol`
@@ -16,7 +17,7 @@
 //! compiling   children, their memory and time    `Limits` of `host/compiled-code`
 //! jobs        that may wait for the disk, and as many for hardware BLOCKING_JOBS; half for one
 //! store       writes and bytes by plugin         `host/supervisor/src/plugin_writes.rs`
-//! journal     readers                            `os::Journal`
+//! journal     readers at a time                  `os::Journal`; half for one
 //! ```
 
 /// The least memory of all plugins together, in bytes: half of it is the most that a policy can give to one call.
@@ -33,6 +34,10 @@ pub(crate) const LINES_A_SECOND: u32 = 40;
 pub(crate) const FAILURES_AT_ONCE: u32 = 200;
 /// The same over time, in failures per second.
 pub(crate) const FAILURES_A_SECOND: u32 = 10;
+/// The lines that the host logs at once about what all plugins make it do, after none for a while.
+pub(crate) const HOST_LINES_AT_ONCE: u32 = 200;
+/// The same over time, in lines per second.
+pub(crate) const HOST_LINES_A_SECOND: u32 = 10;
 /// The last lines of one plugin that are kept in memory.
 pub(crate) const RECENT_LINES: usize = 100;
 /// The memory that these lines take, in bytes.

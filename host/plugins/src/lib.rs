@@ -55,6 +55,7 @@ mod pins;
 mod placement;
 mod plugin_context;
 mod plugin_host;
+mod plugin_shares;
 mod plugins;
 mod policy;
 mod provision;

@@ -18,20 +18,19 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tracing::Instrument as _;
 
 use crate::actions::Actions;
-use crate::blocking::BlockingShare;
 use crate::config::HostServices;
 use crate::failure;
 use crate::grants;
 use crate::identify::Identify;
 use crate::limits::{self, Limits};
-use crate::log_lines::PluginLogs;
 use crate::missing_export;
 use crate::plugin_context::PluginContext;
 use crate::plugin_host::PluginHost;
+use crate::plugin_shares::PluginShares;
 use crate::policy::{Grants, PolicyFiles};
 use crate::provision::hardware::Hardware;
 use crate::provision::metrics::PluginMetrics;
-use crate::provision::report::{FieldBudget, PluginFields};
+use crate::provision::report::PluginFields;
 use crate::signature::Signatures;
 use crate::text::{LONGEST, one_line};
 use plugin_manifest::Manifest;
@@ -78,7 +77,7 @@ impl LoadedPlugin {
         }
         let is_the_plugins = failure.is_the_plugins();
         let last_error = failure::for_author(failure, name);
-        if self.context.log.failures.take(name) {
+        if self.context.share.log.failures.take(name) {
             failure::log(failure, name);
             if is_the_plugins {
                 self.show_failure(&failure.message(name), &last_error);
@@ -92,7 +91,7 @@ impl LoadedPlugin {
     /// Records a call that answered that it could not do its work, in the same way as a failed call.
     pub(crate) fn failed_itself(&self, message: &str) {
         let name = &self.manifest.name;
-        if self.context.log.failures.take(name) {
+        if self.context.share.log.failures.take(name) {
             tracing::warn!(plugin = %name, "{message}");
             self.show_failure(message, message);
         }
@@ -103,7 +102,7 @@ impl LoadedPlugin {
     fn show_failure(&self, event: &str, line: &str) {
         let name = &self.manifest.name;
         let line = one_line(line, LONGEST);
-        let recent = &self.context.log.recent;
+        let recent = &self.context.share.log.recent;
         recent.add(name, PluginLogLevel::Error, line);
         self.context.services.device.faulted(name, event);
     }
@@ -134,8 +133,10 @@ impl LoadedPlugin {
                 secure_fs::check_location(&host).map_err(io::Error::other)?;
                 fs::create_dir_all(host)
             };
-            let made = self.context.jobs.run(make).await;
-            if let Some(Err(error)) = made {
+            let made = self.context.share.jobs.run(make).await;
+            if let Some(Err(error)) = made
+                && self.context.may_log()
+            {
                 let (host, plugin) = (folder.host.display(), &*self.context.name);
                 tracing::warn!(
                     plugin,
@@ -230,13 +231,6 @@ pub(crate) struct LoadContext {
     pub(crate) services: Arc<HostServices>,
     pub(crate) identify: Identify,
     pub(crate) actions: Actions,
-}
-
-/// What all plugins share.
-#[derive(Default)]
-pub(crate) struct PluginShares {
-    pub(crate) logs: PluginLogs,
-    pub(crate) fields: FieldBudget,
 }
 
 /// The native code of a plugin; its file stays in the cache for as long as it may be called.
@@ -377,8 +371,7 @@ impl LoadContext {
             hardware,
             grants,
             is_developers: self.allow_unpinned,
-            log: self.shares.logs.share(),
-            jobs: BlockingShare::default(),
+            share: self.shares.of(name),
             services: Arc::clone(&self.services),
             metrics: PluginMetrics::default(),
             fields: PluginFields::new(&self.shares.fields),

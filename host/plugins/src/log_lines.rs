@@ -1,13 +1,17 @@
-//! The lines that plugins write to the log, and those about their failures, over all calls: lines beyond the limit are
-//! counted, and reported in one line once there is room again. Failures have a limit of their own: a plugin that writes
-//! many lines is still named when it fails, and callers that make it fail do not silence it.
+//! The lines that plugins write to the log, those about their failures, and those of the host about what they make it do,
+//! over all calls: lines beyond the limit are counted, and reported in one line once there is room again. Each kind has a
+//! limit of its own: a plugin that writes many lines is still named when it fails, callers that make it fail do not
+//! silence it, and neither hides which units it restarts.
 
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use crate::bounds::{FAILURES_A_SECOND, FAILURES_AT_ONCE, LINES_A_SECOND, LINES_AT_ONCE};
+use crate::bounds::{
+    FAILURES_A_SECOND, FAILURES_AT_ONCE, HOST_LINES_A_SECOND, HOST_LINES_AT_ONCE, LINES_A_SECOND,
+    LINES_AT_ONCE,
+};
 use crate::recent_lines::RecentLines;
 
 /// How much plugins may write to the log, and the last lines of it. Clones share both.
@@ -15,6 +19,7 @@ use crate::recent_lines::RecentLines;
 pub(crate) struct PluginLogs {
     lines: Arc<LineBudget>,
     failures: Arc<LineBudget>,
+    host_lines: Arc<LineBudget>,
     pub(crate) recent: RecentLines,
 }
 
@@ -24,6 +29,8 @@ pub(crate) struct LogShare {
     pub(crate) lines: LineShare,
     /// The lines about its failures, and the events with them.
     pub(crate) failures: LineShare,
+    /// The host's lines about what it makes the host do.
+    pub(crate) host_lines: LineShare,
     /// The place for its last lines, together with those of others.
     pub(crate) recent: RecentLines,
 }
@@ -48,6 +55,14 @@ const FAILURES: LineKind = LineKind {
     at_once: FAILURES_AT_ONCE,
     a_second: FAILURES_A_SECOND,
     loss: "failures of the plugin's calls were not logged, because it or all plugins together had too many",
+};
+
+/// The host's own lines about what plugins make it do, and what fails of it.
+const HOST_LINES: LineKind = LineKind {
+    at_once: HOST_LINES_AT_ONCE,
+    a_second: HOST_LINES_A_SECOND,
+    loss: "lines about what the plugin made the supervisor do were not written, because it or all plugins together caused \
+           too many",
 };
 
 /// How many lines of a kind all plugins together may cause.
@@ -107,6 +122,7 @@ impl Default for PluginLogs {
         PluginLogs {
             lines: LineBudget::new(LINES),
             failures: LineBudget::new(FAILURES),
+            host_lines: LineBudget::new(HOST_LINES),
             recent: RecentLines::default(),
         }
     }
@@ -118,6 +134,7 @@ impl PluginLogs {
         LogShare {
             lines: self.lines.share(),
             failures: self.failures.share(),
+            host_lines: self.host_lines.share(),
             recent: self.recent.clone(),
         }
     }

@@ -7,11 +7,10 @@ use plugin_manifest::{Manifest, Pattern};
 use plugin_protocol::{Blueprint, FolderView, Limits};
 
 use crate::actions::Actions;
-use crate::blocking::BlockingShare;
 use crate::config::HostServices;
 use crate::identify::Identify;
-use crate::log_lines::LogShare;
 use crate::pins::Pin;
+use crate::plugin_shares::PluginShare;
 use crate::policy::Grants;
 use crate::provision::hardware::Hardware;
 use crate::provision::metrics::PluginMetrics;
@@ -27,10 +26,8 @@ pub(crate) struct PluginContext {
     pub(crate) grants: Grants,
     /// Whether the device is in developer mode: callers then get the messages for the plugin's author.
     pub(crate) is_developers: bool,
-    /// The lines that it may write to the log, those about its failures, and the place for its last ones.
-    pub(crate) log: LogShare,
-    /// Its jobs that may wait for the disk or for hardware.
-    pub(crate) jobs: BlockingShare,
+    /// What it may use of what all plugins share.
+    pub(crate) share: PluginShare,
     pub(crate) services: Arc<HostServices>,
     /// Its metrics for `GET /metrics`.
     pub(crate) metrics: PluginMetrics,
@@ -61,6 +58,12 @@ impl PluginContext {
                 })
                 .collect(),
         }
+    }
+
+    /// Returns whether the host may log a line about something that the plugin makes it do, or that its callers make it
+    /// do, as often as they call it.
+    pub(crate) fn may_log(&self) -> bool {
+        self.share.log.host_lines.take(&self.name)
     }
 
     /// Returns the owner of the stored data that the plugin reads and writes: a pinned file's data is not accessible to

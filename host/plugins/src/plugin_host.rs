@@ -84,7 +84,7 @@ impl HostCalls for PluginHost {
 
     fn log(&self, entry: LogEntry) {
         let plugin: &str = &self.context.name;
-        if !self.context.log.lines.take(plugin) {
+        if !self.context.share.log.lines.take(plugin) {
             return;
         }
         let (level, line) = match entry {
@@ -116,6 +116,6 @@ impl HostCalls for PluginHost {
                 (level, line)
             }
         };
-        self.context.log.recent.add(plugin, level, line);
+        self.context.share.log.recent.add(plugin, level, line);
     }
 }

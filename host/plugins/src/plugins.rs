@@ -382,7 +382,7 @@ impl Plugins {
         self.inner.identify.stop().await;
         let led_memory = Arc::clone(&self.inner.led_memory);
         // If it fails, there is nothing left to wait for.
-        let _ = tokio::task::spawn_blocking(move || led_memory.wait_until_restored()).await;
+        let _ = tokio::task::spawn_blocking(move || led_memory.finish()).await;
     }
 }
 

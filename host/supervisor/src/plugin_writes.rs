@@ -1,6 +1,6 @@
-//! Limits how much plugins write: each write to their small store, and each note about an LED that they open, goes to
-//! the disk at once, which is flash that wears out, and the store is one database for all. Each plugin has its own
-//! limits for bursts and over time, which do not affect other plugins.
+//! Limits how much plugins write: each write to their small store, and each note that is written about an LED that they
+//! open, goes to the disk at once, which is flash that wears out, and the store is one database for all. Each plugin has
+//! its own limits for bursts and over time, which do not affect other plugins.
 
 use std::collections::BTreeMap;
 

@@ -7,7 +7,7 @@ use plugin_manifest::WrittenLimits;
 use plugin_protocol::{GuestRequest, Outcome};
 
 use super::*;
-use crate::bounds::{FAILURES_A_SECOND, FAILURES_AT_ONCE};
+use crate::bounds::{FAILURES_A_SECOND, FAILURES_AT_ONCE, HOST_LINES_AT_ONCE};
 use crate::provision::tests::Fixture;
 
 /// Where a plugin runs whose actions do nothing, and end when the test lets them.
@@ -82,7 +82,7 @@ async fn failures_beyond_a_plugins_share_are_counted_but_neither_logged_nor_show
     let fixture = Fixture::new("");
     let device = Arc::clone(&fixture.device);
     let plugin = loaded_plugin(fixture, Arc::default());
-    let log = &plugin.context.log;
+    let log = &plugin.context.share.log;
     let shown = || device.faults.load(SeqCst);
     let at_once = (FAILURES_AT_ONCE / 2) as usize;
     let a_second = (FAILURES_A_SECOND / 2) as usize;
@@ -121,4 +121,18 @@ async fn failures_beyond_a_plugins_share_are_counted_but_neither_logged_nor_show
     assert_eq!(plugin.counters.read().1, failures);
     // Callers that make it fail do not silence it.
     assert!(log.lines.take("acme"));
+}
+
+/// Whoever can call the plugin makes the host try again.
+#[tokio::test(start_paused = true)]
+async fn each_line_about_a_folder_that_cannot_be_created_is_one_of_the_plugins_share() {
+    let policy = "grants = [\"files\"]\n\
+         files = [{ host = \"/proc/nowhere/acme\", guest = \"/data\", create = true }]\n";
+    let plugin = loaded_plugin(Fixture::new(policy), Arc::default());
+    for _ in 0..3 {
+        plugin.make_folders().await;
+    }
+    let lines = &plugin.context.share.log.host_lines;
+    let left = (0..).take_while(|_| lines.take("acme")).count();
+    assert_eq!(left, (HOST_LINES_AT_ONCE / 2) as usize - 3);
 }

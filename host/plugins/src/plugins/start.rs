@@ -13,10 +13,11 @@ use crate::events::Events;
 use crate::identify::Identify;
 use crate::installation::InstallPlaces;
 use crate::kept::KeptVersions;
-use crate::loaded::{LoadContext, PluginShares};
+use crate::loaded::LoadContext;
 use crate::loader::Loader;
 use crate::log_lines::PluginLogs;
 use crate::pending_writes::PendingWrites;
+use crate::plugin_shares::PluginShares;
 use crate::policy::PolicyFiles;
 use crate::provision::gpio_lines::GpioLines;
 use crate::provision::hardware::Hardware;
@@ -81,10 +82,7 @@ impl Plugins {
         let load_context = Arc::new(LoadContext {
             runtime: Arc::clone(&runtime),
             memory_of_board: bounds::memory_of_board(config.board_memory),
-            shares: PluginShares {
-                logs: logs.clone(),
-                ..PluginShares::default()
-            },
+            shares: PluginShares::new(logs.clone(), config.services.journal.clone()),
             cache: config.cache,
             policy_files,
             allow_unpinned: config.allow_unpinned,

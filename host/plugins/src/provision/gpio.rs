@@ -112,7 +112,7 @@ impl InstanceCall<'_> {
             grant: grant.clone(),
             chips: Arc::clone(&plugin.services.gpio),
             consumer: format!("plugin {}", plugin.name),
-            jobs: plugin.jobs.clone(),
+            jobs: plugin.share.jobs.clone(),
         }))
     }
 

@@ -57,6 +57,7 @@ impl InstanceCall<'_> {
             let (buses, bus) = (Arc::clone(&plugin.services.i2c), chip.bus.clone());
             let find = move || buses.find(&bus);
             let bus = plugin
+                .share
                 .jobs
                 .run_on_hardware(find)
                 .await
@@ -76,6 +77,7 @@ impl InstanceCall<'_> {
                 buses.run(&bus, address, &operation)
             };
             let done = plugin
+                .share
                 .jobs
                 .run_on_hardware(run)
                 .await

@@ -16,27 +16,40 @@ use plugin_protocol::{
 use super::{InstanceCall, Refusal};
 use crate::BodyError;
 use crate::holdings::HeldResource;
+use crate::plugin_context::PluginContext;
 
 impl InstanceCall<'_> {
     async fn open_journal(&self, options: JournalOptions) -> Result<Handle, JournalError> {
         let plugin = self.plugin;
-        let reader = plugin
-            .services
-            .journal
-            .read(&to_host_options(options))
-            .await;
+        let context = Arc::clone(plugin);
+        let report = move |complaint: &str| {
+            if context.may_log() {
+                let plugin: &str = &context.name;
+                tracing::warn!(plugin, "the journal command reported: {complaint}");
+            }
+        };
+        let share = &plugin.share.journal;
+        let reader = share.read(&to_host_options(options), report).await;
         let reader = reader.map_err(|error| {
             let message = error.to_string();
             match error {
                 os::JournalError::Invalid { .. } => JournalError::Invalid(message),
-                os::JournalError::Busy => JournalError::Busy(message),
+                os::JournalError::Busy(limit) => JournalError::Busy(format!(
+                    "plugins have {limit} of the journal, the maximum for all of them: try again later"
+                )),
+                os::JournalError::ShareBusy(limit) => JournalError::Busy(format!(
+                    "the plugin `{}` has {limit} of the journal, the maximum: try again later",
+                    plugin.name
+                )),
                 os::JournalError::Start { source, .. } => {
-                    tracing::error!(plugin = &*plugin.name, "{message}: {source}");
+                    if plugin.may_log() {
+                        tracing::error!(plugin = &*plugin.name, "{message}: {source}");
+                    }
                     JournalError::Other(message)
                 }
             }
         })?;
-        let source = Arc::new(JournalSource::new(reader, Arc::clone(&plugin.name)));
+        let source = Arc::new(JournalSource::new(reader, Arc::clone(plugin)));
         self.holdings
             .add(HeldResource::Journal(source))
             .map_err(|_| JournalError::Other("too many readers at a time".to_owned()))
@@ -87,8 +100,8 @@ struct Reading {
     piece: Bytes,
     /// How many bytes came before it.
     before: u64,
-    /// The plugin that asked for it.
-    plugin: Arc<str>,
+    /// The plugin that reads it.
+    plugin: Arc<PluginContext>,
 }
 
 enum JournalPiece {
@@ -98,7 +111,7 @@ enum JournalPiece {
 }
 
 impl JournalSource {
-    fn new(reader: JournalReader, plugin: Arc<str>) -> JournalSource {
+    fn new(reader: JournalReader, plugin: Arc<PluginContext>) -> JournalSource {
         JournalSource(Mutex::new(Reading {
             reader,
             piece: Bytes::new(),
@@ -134,10 +147,10 @@ impl JournalSource {
             }
             Ok(None) => JournalPiece::End,
             Err(error) => {
-                tracing::warn!(
-                    plugin = &*reading.plugin,
-                    "reading the journal failed: {error}"
-                );
+                if reading.plugin.may_log() {
+                    let plugin: &str = &reading.plugin.name;
+                    tracing::warn!(plugin, "reading the journal failed: {error}");
+                }
                 JournalPiece::Broken
             }
         }))

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{InstanceCall, Refusal};
 use crate::holdings::HeldResource;
-use crate::provision::led_memory::{LedHold, LedMemory};
+use crate::provision::led_memory::{LedHold, LedHolder, LedMemory};
 
 /// The longest name of an LED in the kernel, in bytes.
 const NAME: usize = 63;
@@ -67,11 +67,12 @@ impl Leds {
         Ok(names)
     }
 
-    /// Takes the LED, also from its kernel trigger. Calls `take_write` before it writes to the disk.
+    /// Takes the LED for `holder`, also from its kernel trigger. Calls `take_write` before it writes to the disk.
     fn open(
         &self,
         name: &str,
         granted: Option<&BTreeSet<String>>,
+        holder: LedHolder,
         take_write: impl FnOnce() -> Result<(), String>,
     ) -> Result<Light, LedError> {
         let short: String = name.chars().take(NAME).collect();
@@ -95,12 +96,11 @@ impl Leds {
             return Err(not_found());
         }
         let other = |error: io::Error| LedError::Other(format!("LED `{name}`: {error}"));
-        // Called if the LED is free: what it shows is then noted on the disk.
-        let before = || {
-            take_write().map_err(io::Error::other)?;
-            LedSnapshot::read(&folder)
-        };
-        let Some(held) = self.memory.hold(&folder, before).map_err(other)? else {
+        // What it shows is noted on the disk if it is free. Its own files are in memory, and cost the disk nothing.
+        let before = || LedSnapshot::read(&folder);
+        let take_write = || take_write().map_err(io::Error::other);
+        let held = self.memory.hold(&folder, holder, before, take_write);
+        let Some(held) = held.map_err(other)? else {
             return Err(LedError::Busy(format!(
                 "another call holds the LED `{name}`"
             )));
@@ -153,6 +153,15 @@ impl LedSnapshot {
         })
     }
 
+    /// Returns whether both states, once restored, show the same. A trigger of the kernel changes the brightness all the
+    /// time, so it does not matter what it was at the moment.
+    pub(crate) fn shows_the_same_as(&self, other: &LedSnapshot) -> bool {
+        let has_trigger = self.trigger.as_deref().is_some_and(|name| name != "none");
+        self.trigger == other.trigger
+            && self.timing == other.timing
+            && (has_trigger || self.brightness == other.brightness)
+    }
+
     /// Restores the state. The trigger comes last, since it drives the brightness from then on.
     pub(crate) fn restore(&self, folder: &Path) -> io::Result<()> {
         fs::write(folder.join("brightness"), self.brightness.to_string())?;
@@ -193,12 +202,18 @@ impl InstanceCall<'_> {
     async fn led_names(&self) -> Result<Vec<String>, LedError> {
         let context = Arc::clone(self.plugin);
         let names = move || context.hardware.leds.names(context.grants.leds.as_ref());
-        let names = self.plugin.jobs.run(names).await.ok_or_else(stopping)?;
+        let names = self
+            .plugin
+            .share
+            .jobs
+            .run(names)
+            .await
+            .ok_or_else(stopping)?;
         names.map_err(|error| LedError::Other(format!("the LEDs cannot be listed: {error}")))
     }
 
     async fn open_led(&self, name: String) -> Result<OpenLed, LedError> {
-        // The LED's state is written to the disk first, which can take time.
+        // The LED's state may have to be written to the disk first, which can take time.
         let context = Arc::clone(self.plugin);
         let open = move || {
             let take_write = || {
@@ -209,10 +224,20 @@ impl InstanceCall<'_> {
                     )
                 })
             };
+            let holder = LedHolder {
+                plugin: Arc::clone(&context.name),
+                lines: context.share.log.host_lines.clone(),
+            };
             let leds = &context.hardware.leds;
-            leds.open(&name, context.grants.leds.as_ref(), take_write)
+            leds.open(&name, context.grants.leds.as_ref(), holder, take_write)
         };
-        let light = self.plugin.jobs.run(open).await.ok_or_else(stopping)??;
+        let light = self
+            .plugin
+            .share
+            .jobs
+            .run(open)
+            .await
+            .ok_or_else(stopping)??;
         let max = light.most;
         self.holdings
             .add(HeldResource::Light(Arc::new(Mutex::new(light))))
@@ -247,7 +272,7 @@ impl Provide<LedSet, Refusal> for InstanceCall<'_> {
             let mut light = light.lock();
             light.set(brightness)
         };
-        Ok(match self.plugin.jobs.run(set).await {
+        Ok(match self.plugin.share.jobs.run(set).await {
             Some(set) => set.map_err(|error| LedError::Other(error.to_string())),
             None => Err(stopping()),
         })
@@ -260,7 +285,13 @@ fn stopping() -> LedError {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use tokio::time::sleep;
+
     use super::*;
+    use crate::bounds::HOST_LINES_AT_ONCE;
+    use crate::log_lines::PluginLogs;
 
     /// Creates an LED in the shape of the kernel's.
     fn led(class: &Path, name: &str) -> PathBuf {
@@ -291,7 +322,11 @@ mod tests {
         name: &str,
         granted: Option<&BTreeSet<String>>,
     ) -> Result<Light, LedError> {
-        leds.open(name, granted, || Ok(()))
+        let holder = LedHolder {
+            plugin: "acme".into(),
+            lines: PluginLogs::default().share().host_lines,
+        };
+        leds.open(name, granted, holder, || Ok(()))
     }
 
     fn fixture() -> Fixture {
@@ -340,6 +375,83 @@ mod tests {
             0
         );
         drop(memory);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_note_stays_for_a_minute_after_its_led_was_last_held() {
+        let Fixture { root, leds } = fixture();
+        let notes = || {
+            let folder = fs::read_dir(root.path().join("state/leds"));
+            folder.unwrap().count()
+        };
+        let flash = || drop(open(&leds, "ACT", None).unwrap());
+        flash();
+        sleep(Duration::from_secs(40)).await;
+        assert_eq!(notes(), 1);
+        flash();
+        sleep(Duration::from_secs(40)).await;
+        assert_eq!(notes(), 1);
+        sleep(Duration::from_secs(40)).await;
+        assert_eq!(notes(), 0);
+
+        flash();
+        let light = open(&leds, "ACT", None).unwrap();
+        sleep(Duration::from_secs(120)).await;
+        assert_eq!(notes(), 1, "it is held");
+        drop(light);
+        sleep(Duration::from_secs(120)).await;
+        assert_eq!(notes(), 0);
+        // The supervisor stops.
+        flash();
+        leds.memory.finish();
+        assert_eq!(notes(), 0);
+    }
+
+    /// With a driver that fails, a plugin that opens its LED in a loop does not fill the log.
+    #[tokio::test(start_paused = true)]
+    async fn each_line_about_an_led_that_is_not_restored_is_one_of_the_plugins_share() {
+        let Fixture { root: _root, leds } = fixture();
+        let brightness = leds.folder.join("ACT/brightness");
+        let lines = PluginLogs::default().share().host_lines;
+        for _ in 0..3 {
+            let holder = LedHolder {
+                plugin: "acme".into(),
+                lines: lines.clone(),
+            };
+            let light = leds.open("ACT", None, holder, || Ok(())).unwrap();
+            // A folder cannot be written as the kernel's file can.
+            fs::remove_file(&brightness).unwrap();
+            fs::create_dir(&brightness).unwrap();
+            drop(light);
+            leds.memory.finish();
+            fs::remove_dir(&brightness).unwrap();
+            fs::write(&brightness, "7\n").unwrap();
+        }
+        let left = (0..).take_while(|_| lines.take("acme")).count();
+        assert_eq!(left, (HOST_LINES_AT_ONCE / 2) as usize - 3);
+    }
+
+    #[test]
+    fn a_trigger_and_not_the_brightness_of_the_moment_is_what_an_led_shows() {
+        let snapshot = |brightness, trigger: Option<&str>, delay_on: &str| LedSnapshot {
+            brightness,
+            trigger: trigger.map(str::to_owned),
+            timing: vec![("delay_on".to_owned(), delay_on.to_owned())],
+        };
+        for (one, other, expected) in [
+            ((7, None, "1"), (7, None, "1"), true),
+            ((7, None, "1"), (8, None, "1"), false),
+            ((7, Some("none"), "1"), (7, Some("none"), "1"), true),
+            ((7, Some("none"), "1"), (8, Some("none"), "1"), false),
+            ((7, Some("mmc0"), "1"), (8, Some("mmc0"), "1"), true),
+            ((7, Some("mmc0"), "1"), (7, Some("none"), "1"), false),
+            ((7, Some("none"), "1"), (7, Some("mmc0"), "1"), false),
+            ((7, Some("timer"), "1"), (7, Some("timer"), "2"), false),
+        ] {
+            let same = snapshot(one.0, one.1, one.2)
+                .shows_the_same_as(&snapshot(other.0, other.1, other.2));
+            assert_eq!(same, expected, "{one:?} {other:?}");
+        }
     }
 
     #[test]

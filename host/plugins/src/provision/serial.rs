@@ -201,7 +201,12 @@ impl InstanceCall<'_> {
             let closed = CLOSED.notified();
             let port = name.clone();
             // A driver may take time.
-            let opening = self.plugin.jobs.run(move || open(&port, settings)).await;
+            let opening = self
+                .plugin
+                .share
+                .jobs
+                .run(move || open(&port, settings))
+                .await;
             if let Some(port) = opening.ok_or_else(stopping)?? {
                 break port;
             }

@@ -14,7 +14,7 @@ impl InstanceCall<'_> {
         &self,
         operation: impl FnOnce(&dyn PluginData, &str) -> Result<R, StoreError> + Send + 'static,
     ) -> Result<R, StoreError> {
-        let (plugin, jobs) = (Arc::clone(self.plugin), &self.plugin.jobs);
+        let (plugin, jobs) = (Arc::clone(self.plugin), &self.plugin.share.jobs);
         let operation = move || operation(&*plugin.services.data, &plugin.data_owner());
         let stopping = || StoreError::Other("the store is shutting down".to_owned());
         jobs.run(operation).await.ok_or_else(stopping)?

@@ -9,19 +9,20 @@ use plugin_protocol::{
     DbusError, DbusMethodCall, DeviceIdentity, DeviceState, FIELD_UNIT, GpioEdge, GpioRead,
     GpioWaitEdge, GpioWrite, HostNameGet, HostNameSet, HttpRequest, HttpSend, I2cReadByte,
     I2cReadWord, I2cWriteByte, I2cWriteRead, I2cWriteWord, Identify, IdentifyWindow, Identity,
-    JournalOpen, JournalOptions, JournalRead, LedError, LedNames, LedOpen, LedSet, LockAcquire,
-    MetricsAddToCounter, MetricsSetGauge, OpenLed, Parity, Piece, ProxyCall, ProxyRequest,
-    ReportRemove, ReportSet, SerialError, SerialOpen, SerialRead, SerialSettings, SerialWrite,
-    StoreCompareAndSet, StoreDelete, StoreGet, StoreKeys, StoreSet, StoreSetFor, UnitsRestart,
-    UnitsState,
+    JournalError, JournalOpen, JournalOptions, JournalRead, LedError, LedNames, LedOpen, LedSet,
+    LockAcquire, MetricsAddToCounter, MetricsSetGauge, OpenLed, Parity, Piece, ProxyCall,
+    ProxyRequest, ReportRemove, ReportSet, SerialError, SerialOpen, SerialRead, SerialSettings,
+    SerialWrite, StoreCompareAndSet, StoreDelete, StoreGet, StoreKeys, StoreSet, StoreSetFor,
+    UnitsRestart, UnitsState,
 };
 
 use super::*;
 use crate::actions::Actions;
-use crate::blocking::BlockingShare;
+use crate::bounds::HOST_LINES_AT_ONCE;
 use crate::config::{DataError, Device, NoCloud, PluginData, ValueChange};
 use crate::identify::Identify as IdentifyAction;
 use crate::log_lines::PluginLogs;
+use crate::plugin_shares::PluginShares;
 use crate::policy::Grants;
 use crate::provision::hardware::Hardware;
 use crate::provision::led::Leds;
@@ -106,13 +107,13 @@ impl Fixture {
             writes_left: AtomicUsize::new(usize::MAX),
         });
         let flood = Path::new(env!("CARGO_MANIFEST_DIR")).join("../os/tests/programs/flood");
+        let journal = os::Journal::new(flood, root.path());
         let context = PluginContext {
             is_developers: false,
             name: "acme".into(),
             config: String::new(),
             grants: toml::from_str::<Grants>(policy).unwrap(),
-            log: PluginLogs::default().share(),
-            jobs: BlockingShare::default(),
+            share: PluginShares::new(PluginLogs::default(), journal.clone()).of("acme"),
             services: Arc::new(crate::HostServices {
                 device: Arc::clone(&device) as _,
                 data: Arc::clone(&data) as _,
@@ -124,7 +125,7 @@ impl Fixture {
                 api: Arc::new(crate::UnavailableService),
                 gpio: Arc::new(crate::UnavailableService),
                 i2c: Arc::new(crate::UnavailableService),
-                journal: os::Journal::new(flood, root.path()),
+                journal,
             }),
             metrics: metrics::PluginMetrics::default(),
             fields: report::PluginFields::new(&report::FieldBudget::default()),
@@ -153,7 +154,11 @@ impl Fixture {
     }
 
     async fn try_open_led(&self, holdings: &Holdings) -> Result<OpenLed, LedError> {
-        let name = "ACT".to_owned();
+        self.try_open(holdings, "ACT").await
+    }
+
+    async fn try_open(&self, holdings: &Holdings, led: &str) -> Result<OpenLed, LedError> {
+        let name = led.to_owned();
         match self.call(holdings, LedOpen { name }).await {
             Ok(Answer::LedOpen(answer)) => answer,
             other => panic!("it is granted: {other:?}"),
@@ -612,12 +617,58 @@ async fn a_piece_of_the_journal_is_given_until_it_is_used() {
     assert_eq!(read(0).await, Err(Refusal::Position { used: 0 }));
 }
 
+#[tokio::test(start_paused = true)]
+async fn each_line_about_what_a_plugin_makes_the_host_do_is_one_of_its_share() {
+    let calls: [(&str, fn() -> Call); 2] = [
+        ("grants = [\"units\"]\nunits = [\"a.service\"]\n", || {
+            let unit = "a.service".to_owned();
+            UnitsRestart { unit }.into()
+        }),
+        // It may not override locks.
+        ("grants = [\"update-lock\"]\n", || {
+            LockAcquire { force: true }.into()
+        }),
+    ];
+    for (policy, call) in calls {
+        let fixture = Fixture::new(policy);
+        let holdings = Holdings::default();
+        for _ in 0..3 {
+            fixture.call(&holdings, call()).await.unwrap();
+        }
+        let log = &fixture.context.share.log;
+        let left = (0..).take_while(|_| log.host_lines.take("acme")).count();
+        assert_eq!(left, (HOST_LINES_AT_ONCE / 2) as usize - 3, "{policy}");
+        // It is done without a line as well, and hides neither the plugin's own lines nor its failures.
+        fixture.call(&holdings, call()).await.unwrap();
+        assert!(log.lines.take("acme") && log.failures.take("acme"));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_plugin_has_half_of_the_readers_of_the_journal() {
+    let fixture = Fixture::new("grants = [\"journal\"]");
+    let holdings = Holdings::default();
+    let open = async || {
+        let options = JournalOptions::default();
+        match fixture.call(&holdings, JournalOpen { options }).await {
+            Ok(Answer::JournalOpen(answer)) => answer,
+            other => panic!("{other:?}"),
+        }
+    };
+    for _ in 0..16 {
+        open().await.unwrap();
+    }
+    let expected = "the plugin `acme` has 16 readers of the journal, the maximum: try again later";
+    assert_eq!(open().await, Err(JournalError::Busy(expected.to_owned())));
+}
+
 /// Runs on a runtime with one thread, which has to be free for the LED's reader: that is what ends the wait.
 #[test]
 fn an_led_whose_driver_takes_its_time_holds_up_nobody() {
     let (done, ended) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
         let mut runtime = tokio::runtime::Builder::new_current_thread();
+        runtime.enable_time();
         runtime.build().unwrap().block_on(a_slow_led());
         done.send(()).unwrap();
     });
@@ -659,29 +710,50 @@ async fn an_led_that_was_let_go_can_be_had_at_once() {
 }
 
 #[tokio::test]
-async fn each_led_that_is_opened_takes_a_write_of_the_plugin() {
+async fn an_led_takes_a_write_of_the_plugin_only_if_a_note_about_it_is_written() {
     let fixture = Fixture::new("grants = [\"led\"]");
+    let folder = fixture.context.hardware.leds.folder.clone();
+    fs::create_dir(folder.join("PWR")).unwrap();
+    fs::write(folder.join("PWR/brightness"), "5\n").unwrap();
     let writes_left = &fixture.data.writes_left;
     writes_left.store(2, SeqCst);
     let holdings = Holdings::default();
-    let light = fixture.open_led(&holdings).await;
-    // Nothing is written for an LED that is held.
-    let held = fixture.try_open_led(&holdings).await;
-    assert!(matches!(held, Err(LedError::Busy(_))), "{held:?}");
-    assert_eq!(writes_left.load(SeqCst), 1);
-    holdings.release(light);
-    let light = fixture.open_led(&holdings).await;
-    holdings.release(light);
+    // Whether it opens one LED for each flash or several in turn: their notes are still there.
+    for _ in 0..100 {
+        for name in ["ACT", "PWR"] {
+            let led = fixture.try_open(&holdings, name).await.unwrap();
+            // Nothing is written for an LED that is held.
+            let held = fixture.try_open(&holdings, name).await;
+            assert!(matches!(held, Err(LedError::Busy(_))), "{held:?}");
+            holdings.release(led.light);
+        }
+    }
+    assert_eq!(writes_left.load(SeqCst), 0);
 
+    // If it shows something else in the meantime, its note has to change.
+    let light = fixture.open_led(&holdings).await;
+    let brightness = 3;
+    let set = fixture.call(&holdings, LedSet { light, brightness }).await;
+    assert_eq!(set, Ok(Answer::LedSet(Ok(()))));
+    holdings.release(light);
+    let brightness = folder.join("ACT/brightness");
+    let restored = async {
+        while fs::read_to_string(&brightness).unwrap() != "7" {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    };
+    let restored = tokio::time::timeout(Duration::from_secs(60), restored).await;
+    restored.unwrap();
+    fs::write(&brightness, "9").unwrap();
     let refused = fixture.try_open_led(&holdings).await.unwrap_err();
     let expected = "LED `ACT`: opening it writes a note to the disk, and the plugin writes too much: \
          open it less often, or keep it open";
     assert_eq!(refused, LedError::Other(expected.to_owned()));
     // It stays free, and shows what it did.
-    let brightness = fixture.context.hardware.leds.folder.join("ACT/brightness");
-    assert_eq!(fs::read_to_string(brightness).unwrap(), "7");
+    assert_eq!(fs::read_to_string(&brightness).unwrap(), "9");
     writes_left.store(1, SeqCst);
     fixture.open_led(&holdings).await;
+    assert_eq!(writes_left.load(SeqCst), 0);
 }
 
 #[tokio::test]

@@ -22,7 +22,9 @@ impl Host for InstanceCall<'_> {
 
     async fn restart(&self, unit: String) -> Result<(), UnitError> {
         let unit = self.granted_unit(&unit)?;
-        tracing::info!(plugin = &*self.plugin.name, %unit, "restarting the unit `{unit}`");
+        if self.plugin.may_log() {
+            tracing::info!(plugin = &*self.plugin.name, %unit, "restarting the unit `{unit}`");
+        }
         let restarted = self
             .plugin
             .services
@@ -51,8 +53,10 @@ impl InstanceCall<'_> {
         if error.is_no_such_unit() {
             return UnitError::NotFound(format!("the host has no unit `{unit}`"));
         }
-        let cause = std::error::Error::source(error).map(ToString::to_string);
-        tracing::warn!(plugin = &*self.plugin.name, %unit, cause, "unit `{unit}`: {error}");
+        if self.plugin.may_log() {
+            let cause = std::error::Error::source(error).map(ToString::to_string);
+            tracing::warn!(plugin = &*self.plugin.name, %unit, cause, "unit `{unit}`: {error}");
+        }
         UnitError::Other(error.to_string())
     }
 }

@@ -57,7 +57,7 @@ impl InstanceCall<'_> {
         let context = self.plugin;
         // Without the grant, the flag is ignored: locks that services hold are respected.
         let may_force = context.grants.grants.contains(&Capability::UpdateLockForce);
-        if force && !may_force {
+        if force && !may_force && context.may_log() {
             let plugin: &str = &context.name;
             tracing::warn!(
                 plugin,
