@@ -619,27 +619,24 @@ async fn a_piece_of_the_journal_is_given_until_it_is_used() {
 
 #[tokio::test(start_paused = true)]
 async fn each_line_about_what_a_plugin_makes_the_host_do_is_one_of_its_share() {
-    let calls: [(&str, fn() -> Call); 2] = [
-        ("grants = [\"units\"]\nunits = [\"a.service\"]\n", || {
-            let unit = "a.service".to_owned();
-            UnitsRestart { unit }.into()
-        }),
-        // It may not override locks.
-        ("grants = [\"update-lock\"]\n", || {
-            LockAcquire { force: true }.into()
-        }),
-    ];
-    for (policy, call) in calls {
+    let unit = "a.service".to_owned();
+    let restart: Call = UnitsRestart { unit }.into();
+    // It may not override locks.
+    let acquire: Call = LockAcquire { force: true }.into();
+    for (policy, call) in [
+        ("grants = [\"units\"]\nunits = [\"a.service\"]\n", restart),
+        ("grants = [\"update-lock\"]\n", acquire),
+    ] {
         let fixture = Fixture::new(policy);
         let holdings = Holdings::default();
         for _ in 0..3 {
-            fixture.call(&holdings, call()).await.unwrap();
+            fixture.call(&holdings, call.clone()).await.unwrap();
         }
         let log = &fixture.context.share.log;
         let left = (0..).take_while(|_| log.host_lines.take("acme")).count();
         assert_eq!(left, (HOST_LINES_AT_ONCE / 2) as usize - 3, "{policy}");
         // It is done without a line as well, and hides neither the plugin's own lines nor its failures.
-        fixture.call(&holdings, call()).await.unwrap();
+        fixture.call(&holdings, call.clone()).await.unwrap();
         assert!(log.lines.take("acme") && log.failures.take("acme"));
     }
 }
