@@ -20,21 +20,14 @@ const FOLDERS: [&str; 5] = [
     "cloud/server/src/",
     "host/api/src/",
 ];
-/// Modules of a crate that may import each other in circles, each with its parts.
-const EXCEPTIONS: [(&str, &[&str]); 1] = [
-    // A write applies the rules of its rows, and most rules write other rows.
-    ("cloud/data/src/", &["image_garbage", "rules", "write"]),
-];
 /// The beginning of a declaration of tests. Tests in the same file are its end.
 const TESTS: &str = "#[cfg(test)]\nmod ";
 
-/// Fails if files of a crate import each other in a circle, or if an exception is not needed.
+/// Fails if files of a crate import each other in a circle.
 pub(crate) fn check(files: &[TextFile]) -> Result<()> {
     let mut problems = Vec::new();
     for folder in FOLDERS {
-        let exception = EXCEPTIONS.iter().find(|(of, _)| *of == folder);
-        let exception = exception.map_or(&[][..], |(_, modules)| modules);
-        for problem in Crate::new(folder, files).problems(exception) {
+        for problem in Crate::new(folder, files).problems() {
             problems.push(format!("{folder}: {problem}"));
         }
     }
@@ -76,31 +69,22 @@ impl Crate {
         Crate(modules)
     }
 
-    /// Returns a sentence for each circle that is not within the modules of `exception`.
-    fn problems(&self, exception: &[&str]) -> BTreeSet<String> {
+    /// Returns a sentence for each circle.
+    fn problems(&self) -> BTreeSet<String> {
         let graph = self.graph();
         let mut without_parts = graph.clone();
         for (module, imports) in &mut without_parts {
             imports.retain(|import| !is_in(import, module));
         }
         let mut problems = BTreeSet::new();
-        let mut is_needed = exception.is_empty();
         // In the second graph, circles among parts are within the larger one of their file.
         for graph in [without_parts, graph] {
             for circle in circles(&graph) {
-                let is_within = |modules: &[&str]| {
-                    let mut circle = circle.iter();
-                    circle.all(|module| modules.iter().any(|it| is_in(module, it)))
-                };
-                if is_within(exception) {
-                    is_needed = true;
-                } else if !circle.iter().any(|file| is_within(&[file])) {
+                let mut files = circle.iter();
+                if !files.any(|file| circle.iter().all(|module| is_in(module, file))) {
                     problems.insert(describe(&circle, &graph));
                 }
             }
-        }
-        if !is_needed {
-            problems.insert(format!("no circle needs the exception for {exception:?}"));
         }
         problems
     }
@@ -243,13 +227,13 @@ mod tests {
     use super::*;
 
     /// Returns the problems of a crate with these files, each given by its path and its text.
-    fn problems(files: &[(&str, &str)], exception: &[&str]) -> Vec<String> {
+    fn problems(files: &[(&str, &str)]) -> Vec<String> {
         let files = files.iter().map(|(path, text)| TextFile {
             path: format!("x/src/{path}.rs"),
             text: (*text).to_owned(),
         });
         let files: Vec<TextFile> = files.collect();
-        let problems = Crate::new("x/src/", &files).problems(exception);
+        let problems = Crate::new("x/src/", &files).problems();
         problems.into_iter().collect()
     }
 
@@ -299,7 +283,7 @@ mod tests {
         ] {
             let expected = format!("{expected} (2 files import each other)");
             let modules = [("b", ""), a, b];
-            assert_eq!(problems(&modules, &[]), [expected], "{a:?}");
+            assert_eq!(problems(&modules), [expected], "{a:?}");
         }
     }
 
@@ -324,7 +308,7 @@ mod tests {
                 ("tests/c", "use super::d;"),
                 ("tests/d", "use super::c;"),
             ];
-            assert!(problems(&files, &[]).is_empty(), "{a:?}");
+            assert!(problems(&files).is_empty(), "{a:?}");
         }
     }
 
@@ -344,28 +328,7 @@ mod tests {
             ),
         ] {
             let files = [&[whole, part], more].concat();
-            assert_eq!(problems(&files, &[]), Vec::from_iter(expected), "{more:?}");
+            assert_eq!(problems(&files), Vec::from_iter(expected), "{more:?}");
         }
-    }
-
-    #[test]
-    fn an_exception_allows_circles_of_its_modules_alone_and_is_needed() {
-        let files = [
-            ("a", "use crate::b::c::C;"),
-            ("b/c", "use crate::a::A;"),
-            ("d", "use crate::a::A;"),
-        ];
-        assert!(problems(&files, &["a", "b"]).is_empty());
-        let circle = "a.rs -> b/c.rs -> a.rs (2 files import each other)";
-        let unneeded = "no circle needs the exception for [\"a\", \"d\"]";
-        assert_eq!(problems(&files, &["a", "d"]), [circle, unneeded]);
-        let more = [
-            files[0],
-            files[1],
-            ("d", "use crate::a::A;\nuse crate::e;"),
-            ("e", "use crate::d;"),
-        ];
-        let other = "d.rs -> e.rs -> d.rs (2 files import each other)";
-        assert_eq!(problems(&more, &["a", "b"]), [other]);
     }
 }

@@ -9,8 +9,8 @@ use serde_json::{Map, Value, json};
 
 use crate::caller::SystemPurpose;
 use crate::database::Database;
+use crate::random;
 use crate::record;
-use crate::rules::random;
 use crate::schema;
 use crate::statement::sql;
 use crate::write::{Environment, WriteError, WriteResult, Writer, row};

@@ -24,6 +24,7 @@ mod owner;
 mod pools;
 pub mod query;
 pub mod quota;
+mod random;
 mod record;
 mod refusal;
 mod right;
@@ -53,6 +54,7 @@ pub use keyring::{Keyring, KeyringError, SecretLocation, UnreadableSecret, is_ke
 pub use options::{Options, Pool, PoolOptions};
 pub use right::RowRight;
 pub use row::Row;
+pub use rules::ROW_RULES;
 pub use statement::{BuiltStatement, SeaQuery, Sql, Statement, SystemStatement};
 pub use system_organization::SystemOrganization;
 pub use transaction::Transaction;

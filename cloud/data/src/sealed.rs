@@ -3,7 +3,7 @@
 
 mod rotation;
 
-use resources::{Column, Resource, Source};
+use resources::{Column, Field, Resource, Source};
 
 pub use rotation::{ColumnRotation, Direction, rotate};
 
@@ -39,6 +39,12 @@ pub(crate) fn columns_of(resource: &Resource) -> impl Iterator<Item = SealedColu
         }),
         _ => None,
     })
+}
+
+/// Returns the field of a resource that is secret in some rows, and the flag of those rows.
+pub(crate) fn secret_field(resource: &Resource) -> Option<(&Field, &'static str)> {
+    let mut fields = resource.fields.iter();
+    fields.find_map(|field| Some((field, field.secret_where?)))
 }
 
 fn columns() -> impl Iterator<Item = SealedColumn> {

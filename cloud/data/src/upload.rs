@@ -17,10 +17,10 @@ use crate::database::Database;
 use crate::error::DataError;
 use crate::file::{self, PIECE};
 use crate::quota::{self, Quotas};
+use crate::random;
 use crate::refusal::{WriteError, WriteResult};
 use crate::right::RowRight;
 use crate::row::Row;
-use crate::rules::random;
 use crate::statement::sql;
 use crate::transaction::Transaction;
 

@@ -3,7 +3,7 @@
 //! ```text
 //! body ── body     values of fields, and who may write each field
 //!      ├─ links    a written link must lead to a row that the caller may read
-//!      ├─ rules    constraints between rows; values of derived fields (crate::rules)
+//!      ├─ rules    constraints between rows; values of derived fields (RowRules)
 //!      ├─ record   the statements
 //!      └─ after    the caller may create or change the resulting row; consequences; effects
 //! ```
@@ -18,6 +18,7 @@ mod compat;
 mod create;
 mod links;
 mod request;
+mod row_rules;
 mod sealing;
 
 use resources::{Branding, Method, Model, Resource, Role, Source};
@@ -27,6 +28,7 @@ pub use crate::refusal::{WriteError, WriteResult};
 pub(crate) use cascade::RowsToDelete;
 pub(crate) use change::{Change, altering, targets};
 pub use request::{Verb, Write, WriteOutcome, write};
+pub(crate) use row_rules::RowRules;
 
 use crate::caller::{Caller, SystemPurpose};
 use crate::file::File;
@@ -49,7 +51,13 @@ pub struct Environment {
     pub quotas: Quotas,
     /// The keys that encrypt secrets.
     pub keyring: Keyring,
+    /// The rules between rows: [`ROW_RULES`](crate::ROW_RULES).
+    pub rules: Rules,
 }
+
+/// The rules between rows that a [`Writer`] applies.
+#[derive(Debug, Clone, Copy)]
+pub struct Rules(pub(crate) &'static dyn RowRules);
 
 /// Changes rows in a transaction, for one caller.
 pub struct Writer<'a> {

@@ -206,6 +206,7 @@ async fn assembled(configuration: Configuration, database: Database) -> Result<S
         deletes_images: configuration.registry_url.is_some(),
         quotas: configuration.quotas,
         keyring: configuration.keyring.clone(),
+        rules: data::ROW_RULES,
     };
     let long_answers = LongAnswers::new(configuration.pools.streamed_answers());
     let cloud = Cloud {

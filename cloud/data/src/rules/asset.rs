@@ -3,8 +3,8 @@
 use resources::StoredValue;
 use serde_json::json;
 
-use super::random;
 use crate::file;
+use crate::random;
 use crate::statement::sql;
 use crate::upload;
 use crate::write::{Change, WriteError, WriteResult, Writer};

@@ -6,9 +6,10 @@ use resources::{Method, StoredValue, Writer as Word, split_os_version};
 use semver::Version;
 
 use super::system_release::{self, os_version};
-use super::{fleet, history, installs, random};
+use super::{fleet, history, installs};
 use crate::effect::DeviceGone;
 use crate::query;
+use crate::random;
 use crate::statement::sql;
 use crate::write::{Change, WriteError, WriteResult, Writer, altering, known};
 

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::{installs, random};
+use super::installs;
+use crate::random;
 use crate::statement::sql;
 use crate::write::{Change, WriteError, WriteResult, Writer};
 
@@ -72,7 +73,7 @@ pub(super) async fn locations(writer: &mut Writer<'_>, images: &[i64]) -> WriteR
 
 /// Returns the images that are used only by these releases, which are about to be deleted. Images of services of other
 /// fleets than the release's are not included: anyone who may see an image can use it in their own release.
-pub(crate) async fn find_unshared_images(
+pub(super) async fn find_unshared_images(
     writer: &mut Writer<'_>,
     releases: &BTreeSet<i64>,
 ) -> WriteResult<Vec<i64>> {

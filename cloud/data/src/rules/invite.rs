@@ -3,7 +3,8 @@
 use resources::{Resource, StoredValue};
 use serde_json::{Map, Value};
 
-use super::{people, random};
+use super::people;
+use crate::random;
 use crate::record::{self, Record};
 use crate::statement::sql;
 use crate::write::{Change, WriteError, WriteResult, Writer, known};
@@ -13,7 +14,7 @@ const LASTS: i64 = 7 * 24 * 3600 * 1000;
 
 /// Sets the invitee from the address in a body; each address has its own row. Rows of other invitees are never shown,
 /// so bodies do not contain their numbers.
-pub(crate) async fn invitee(
+pub(super) async fn invitee(
     writer: &mut Writer<'_>,
     resource: &'static Resource,
     body: &Map<String, Value>,

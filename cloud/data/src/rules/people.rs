@@ -10,7 +10,7 @@ use crate::statement::{AT_ONCE, sql};
 use crate::write::{Change, WriteError, WriteResult, Writer, known};
 
 /// Sets the new member from a username in the body, if it does not contain the user's number.
-pub(crate) async fn member(
+pub(super) async fn member(
     writer: &mut Writer<'_>,
     resource: &'static Resource,
     body: &Map<String, Value>,

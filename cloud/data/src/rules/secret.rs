@@ -1,15 +1,9 @@
-//! Values that can be read only by the devices that receive them ([`Field::secret_where`]).
+//! Values that can be read only by the devices that receive them ([`resources::Field::secret_where`]).
 
-use resources::{Field, Resource};
+use resources::Resource;
 
-use crate::record::Record;
+use crate::sealed::secret_field;
 use crate::write::{Change, WriteError, WriteResult, Writer};
-
-/// Returns the field of a resource that is secret in some rows, and the flag of those rows.
-pub(crate) fn field(resource: &Resource) -> Option<(&Field, &'static str)> {
-    let mut fields = resource.fields.iter();
-    fields.find_map(|field| Some((field, field.secret_where?)))
-}
 
 /// Checks a row that is about to be created.
 pub(super) fn before_create(
@@ -17,7 +11,7 @@ pub(super) fn before_create(
     resource: &'static Resource,
     change: &Change,
 ) -> WriteResult {
-    match field(resource) {
+    match secret_field(resource) {
         Some((_, flag)) if change.flag(flag) => may_be_secret(writer, change),
         _ => Ok(()),
     }
@@ -30,7 +24,7 @@ pub(super) fn before_change(
     resource: &'static Resource,
     changes: &[Change],
 ) -> WriteResult {
-    let Some((value, flag)) = field(resource) else {
+    let Some((value, flag)) = secret_field(resource) else {
         return Ok(());
     };
     let owners = resource.fields.iter().filter(|field| field.belongs);
@@ -71,15 +65,5 @@ fn may_be_secret(writer: &Writer<'_>, change: &Change) -> WriteResult {
         )))
     } else {
         Ok(())
-    }
-}
-
-/// Removes the secret value from the previous state of a row: no rule needs it, and a written value always counts as
-/// changed, so that nobody can find out whether it was the same.
-pub(crate) fn leave_out(resource: &Resource, old: &mut Record) {
-    if let Some((field, flag)) = field(resource)
-        && old.flag(flag) == Some(true)
-    {
-        old.remove(field.name);
     }
 }

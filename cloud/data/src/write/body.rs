@@ -4,6 +4,7 @@ use resources::{Column, Default, Field, Resource, Role, Step, StoredValue, Write
 use serde_json::{Map, Value};
 
 use super::{WriteError, WriteResult, Writer};
+use crate::random;
 use crate::record::{Record, stored};
 
 /// The purpose of a write.
@@ -52,9 +53,7 @@ impl Writer<'_> {
             }
             let value = match (generated_where_empty(resource, field, given), what) {
                 (true, WriteKind::Create) => continue,
-                (true, WriteKind::Change) => {
-                    StoredValue::Text(crate::rules::random::device_name()?)
-                }
+                (true, WriteKind::Change) => StoredValue::Text(random::device_name()?),
                 (false, _) => field.take(given, branding)?,
             };
             if is_input {
@@ -98,7 +97,7 @@ impl Writer<'_> {
                 Default::Integer(number) => StoredValue::Integer(number),
                 Default::Boolean(flag) => StoredValue::Boolean(flag),
                 Default::Now => StoredValue::Integer(self.now()),
-                Default::Uuid => StoredValue::Text(crate::rules::random::uuid()?),
+                Default::Uuid => StoredValue::Text(random::uuid()?),
             };
             values.set(field.name, value);
         }

@@ -12,7 +12,6 @@ use super::{WriteResult, Writer, model};
 use crate::dialect::Dialect;
 use crate::error::DataError;
 use crate::record::{self, Record};
-use crate::rules;
 
 /// Rows to delete, by resource.
 pub(crate) type RowsToDelete = BTreeMap<&'static str, BTreeSet<i64>>;
@@ -28,10 +27,11 @@ impl Writer<'_> {
         if ids.is_empty() {
             return Ok(0);
         }
-        rules::before_remove(self, resource, ids).await?;
+        let rules = self.environment.rules.0;
+        rules.before_remove(self, resource, ids).await?;
         let going = self.going(resource, ids).await?;
         self.check_holders(&going).await?;
-        rules::before_going(self, resource, ids, &going).await?;
+        rules.before_going(self, resource, ids, &going).await?;
         // A row deleted by one cascade may be held by a row deleted by another, deeper one; PostgreSQL would check in
         // between.
         let postgres = self.transaction.dialect() == Dialect::Postgres;
@@ -91,7 +91,8 @@ impl Writer<'_> {
         }
         // An image without any release can no longer run.
         if let Some(releases) = going.get("release").filter(|releases| !releases.is_empty()) {
-            let images = rules::find_unshared_images(self, &releases.clone()).await?;
+            let rules = self.environment.rules.0;
+            let images = rules.find_unshared_images(self, &releases.clone()).await?;
             going.entry("image").or_default().extend(images);
         }
         Ok(going)

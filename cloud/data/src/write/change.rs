@@ -7,8 +7,9 @@ use serde_json::{Map, Value};
 
 use super::body::{ParsedBody, WriteKind};
 use super::{WriteError, WriteResult, Writer};
+use crate::query;
 use crate::record::{self, Record};
-use crate::{query, rules};
+use crate::sealed::secret_field;
 
 /// One row that is created or changed.
 #[derive(Debug, Clone, Default)]
@@ -111,7 +112,7 @@ impl Writer<'_> {
         let mut changes: Vec<Change> = rows
             .into_iter()
             .map(|(id, mut old)| {
-                rules::secret::leave_out(resource, &mut old);
+                remove_secret(resource, &mut old);
                 Change {
                     id,
                     old,
@@ -121,7 +122,8 @@ impl Writer<'_> {
             })
             .collect();
         self.check_both_ends(resource, &changes).await?;
-        rules::before_change(self, resource, &mut changes).await?;
+        let rules = self.environment.rules.0;
+        rules.before_change(self, resource, &mut changes).await?;
         let now = self.now();
         for change in &mut changes {
             change.new.set_number("modified_at", now);
@@ -148,7 +150,7 @@ impl Writer<'_> {
         let ids: Vec<i64> = changes.iter().map(|change| change.id).collect();
         self.check_still_permitted(resource, &ids, Method::Update)
             .await?;
-        rules::after_change(self, resource, &changes).await?;
+        rules.after_change(self, resource, &changes).await?;
         self.audit("change", resource, &ids, &values).await?;
         Ok(u64::try_from(ids.len()).unwrap_or(u64::MAX))
     }
@@ -183,4 +185,14 @@ pub(super) fn never_null(resource: &Resource, values: &Record) -> WriteResult {
         }
     }
     Ok(())
+}
+
+/// Removes the secret value from the previous state of a row: no rule needs it, and a written value always counts as
+/// changed, so that nobody can find out whether it was the same.
+fn remove_secret(resource: &Resource, old: &mut Record) {
+    if let Some((field, flag)) = secret_field(resource)
+        && old.flag(flag) == Some(true)
+    {
+        old.remove(field.name);
+    }
 }

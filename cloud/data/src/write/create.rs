@@ -7,7 +7,6 @@ use super::body::{self, ParsedBody, WriteKind};
 use super::change::{Change, never_null};
 use super::{WriteError, WriteResult, Writer, known};
 use crate::record::{self, Record, stored};
-use crate::rules;
 
 impl Writer<'_> {
     /// Creates a row according to a body, for the caller; returns its id.
@@ -17,8 +16,10 @@ impl Writer<'_> {
     pub async fn create(&mut self, resource: &str, body: &Map<String, Value>) -> WriteResult<i64> {
         let resource = self.table(resource, Method::Create)?;
         let mut parsed = self.parsed_body(resource, body, WriteKind::Create)?;
-        rules::invitee(self, resource, body, &mut parsed.values).await?;
-        rules::member(self, resource, body, &mut parsed.values).await?;
+        let rules = self.environment.rules.0;
+        rules
+            .resolve_people(self, resource, body, &mut parsed.values)
+            .await?;
         self.create_from(resource, parsed).await
     }
 
@@ -37,7 +38,8 @@ impl Writer<'_> {
             ..Change::default()
         };
         self.by_default(resource, &mut change.new)?;
-        rules::before_create(self, resource, &mut change).await?;
+        let rules = self.environment.rules.0;
+        rules.before_create(self, resource, &mut change).await?;
         never_null(resource, &change.new)?;
         for (_, field) in stored(resource) {
             if field.owns {
@@ -48,7 +50,7 @@ impl Writer<'_> {
         change.id = self.insert(resource, &mut change).await?;
         self.check_still_permitted(resource, &[change.id], Method::Create)
             .await?;
-        rules::after_create(self, resource, &change).await?;
+        rules.after_create(self, resource, &change).await?;
         self.check_quotas(resource.name, change.id).await?;
         self.audit("create", resource, &[change.id], &inserted)
             .await?;

@@ -40,6 +40,7 @@ impl Cloud {
             registry: "registry.example".to_owned(),
             quotas: Quotas::default(),
             keyring: Keyring::default(),
+            rules: data::ROW_RULES,
         };
         let catalogue = CATALOGUE.parse().expect("the catalogue");
         database
