@@ -1,3 +1,5 @@
+mod additions;
+
 use expect_test::expect;
 use wasmtime_wit_parser::Resolve;
 

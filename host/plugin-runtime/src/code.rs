@@ -66,11 +66,13 @@ fn facts(shared: &RuntimeState, component: &Component) -> ComponentFacts {
     };
     // Link with everything that can be granted, whatever the actual grants: what does not fit then never fits.
     let all = Capability::VARIANTS.iter().copied().collect();
-    let linked = shared
-        .linkers
-        .granted(engine, &all, |linker| linker.instantiate_pre(component));
+    let linked = shared.linkers.granted(engine, &all, |linker| {
+        let pre = linker.instantiate_pre(component)?;
+        // With our resources in place of those that it imports.
+        Ok((pre, linker.substituted_component_type(component)?))
+    });
     match linked {
-        Ok(pre) => {
+        Ok((pre, types)) => {
             let exports = ExportIndices::new(&pre);
             facts.has_handler = exports.answers_requests();
             facts.actions = exports.actions();

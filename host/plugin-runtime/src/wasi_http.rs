@@ -13,11 +13,13 @@ use std::collections::BTreeSet;
 use plugin_protocol::{Capability, HTTP_URL};
 use wasmtime::StoreContextMut;
 use wasmtime::component::types::{ComponentItem, Type};
-use wasmtime::component::{Linker, Resource};
+use wasmtime::component::{Linker, Resource, ResourceType};
 use wasmtime_wasi_http::p2::bindings::LinkOptions;
 use wasmtime_wasi_http::p2::bindings::http::outgoing_handler;
 use wasmtime_wasi_http::p2::bindings::http::types::{self, HostOutgoingRequest as _, Method};
-use wasmtime_wasi_http::p2::types::HostOutgoingRequest;
+use wasmtime_wasi_http::p2::types::{
+    HostIncomingRequest, HostOutgoingRequest, HostResponseOutparam,
+};
 use wasmtime_wasi_http::{WasiHttp, WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
 
 pub(crate) use incoming::{ResponseBody, run};
@@ -111,7 +113,8 @@ fn bound_requests(linker: &mut Linker<Guest>) -> wasmtime::Result<()> {
 }
 
 /// Describes what is wrong with a component's `incoming-handler`, if it exports one: its function must accept a request
-/// and the place for the answer. Whether these are the right resources only shows when an instance is created.
+/// and the place for the answer, and these must be our resources, which the component imports. So its type must be that
+/// which it has when it is linked. wasmtime checks this when an instance is called: each call would fail.
 pub(crate) fn mismatch(
     engine: &wasmtime::Engine,
     component: &wasmtime::component::types::Component,
@@ -129,8 +132,11 @@ pub(crate) fn mismatch(
             return Some(format!("its export `{export}` has no function `handle`"));
         };
         let parameters: Vec<Type> = handle.params().map(|(_, ty)| ty).collect();
-        let fits = matches!(parameters.as_slice(), [Type::Own(_), Type::Own(_)])
-            && handle.results().len() == 0;
+        let expected = [
+            Type::Own(ResourceType::host::<HostIncomingRequest>()),
+            Type::Own(ResourceType::host::<HostResponseOutparam>()),
+        ];
+        let fits = parameters == expected && handle.results().len() == 0;
         (!fits).then(|| {
             format!("its export `{export}` has another type than that of wasi:http 0.2: `handle`")
         })

@@ -16,6 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use device_types::PluginLogLevel;
 use parking_lot::Mutex;
 use plugin_manifest::EventKind;
 use plugin_protocol::{
@@ -146,6 +147,7 @@ async fn call_for_each(
 ) {
     loop {
         let event = pending.next().await;
+        report_dropped(&plugin, pending.take_dropped());
         let kind = kind_of_event(&event);
         // A failure of the plugin itself has already been logged and counted.
         if let Ok(Err(reason)) = call_for_event(&plugin, EventCall::Notice(event)).await {
@@ -156,6 +158,19 @@ async fn call_for_each(
         }
         pending.end_call();
         tokio::time::sleep(PAUSE).await;
+    }
+}
+
+/// Tells the owner of the device and the plugin's author that the plugin was not called for some changes of services.
+fn report_dropped(plugin: &LoadedPlugin, changes: u64) {
+    if changes > 0 && plugin.context.may_log() {
+        let name = &plugin.manifest.name;
+        let line = format!(
+            "{changes} changes of services were dropped, since too many waited while the plugin was busy"
+        );
+        tracing::warn!(plugin = %name, "{line}");
+        let recent = &plugin.context.share.log.recent;
+        recent.add(name, PluginLogLevel::Warn, line);
     }
 }
 

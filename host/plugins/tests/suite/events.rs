@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::Duration;
 
-use plugins::{PluginEvent, TargetProgress};
+use plugins::{PluginEvent, ServiceChange, TargetProgress};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -123,6 +123,26 @@ async fn a_plugin_rests_between_two_events() {
     until_answered(&device).await;
     assert!(begin.elapsed() >= Duration::from_millis(100));
     assert_eq!(device.report("press").calls, 2);
+}
+
+#[tokio::test]
+async fn changes_for_which_a_plugin_is_not_called_are_counted_in_its_log() {
+    let device = watcher("\"services\"", "").await;
+    let change = |number: u32| ServiceChange {
+        app_id: 1,
+        service: format!("s{number}"),
+        status: Some("Running".to_owned()),
+        before: None,
+    };
+    let changes = (0..4096 + 7).map(change).collect();
+    device.plugins.publish(&PluginEvent::Services(changes));
+    until_answered(&device).await;
+    assert_eq!(device.report("press").calls, 16);
+    let lines = device.plugins.log("press", 0).unwrap().lines;
+    let lines: Vec<_> = lines.iter().map(|line| line.message.as_str()).collect();
+    let expected =
+        "7 changes of services were dropped, since too many waited while the plugin was busy";
+    assert_eq!(lines, [expected]);
 }
 
 #[tokio::test]

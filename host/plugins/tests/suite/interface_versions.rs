@@ -50,6 +50,8 @@ const VERSIONS: [(&str, &[&str]); 5] = [
         ],
     ),
 ];
+/// The first version with `set-for` and `compare-and-set` in the interface `store`.
+const LIFETIMES_SINCE: usize = 3;
 /// The first version with plugins in languages other than Rust.
 const LANGUAGES_SINCE: usize = 4;
 /// What is kept at least of each version since then.
@@ -136,8 +138,8 @@ async fn assert_answers(device: &Fixture, version: &str, expected: &[(&str, &str
 
 #[tokio::test]
 async fn a_component_of_an_earlier_version_calls_what_it_imports_and_is_called() {
-    let of_all_worlds = |(_, names): &(&str, &[&str])| names.contains(&"all_worlds");
-    for (version, _) in VERSIONS.into_iter().filter(of_all_worlds) {
+    for (minor, (version, names)) in VERSIONS.into_iter().enumerate() {
+        assert!(names.contains(&"all_worlds"), "{version}");
         let setup = setup();
         led(&setup.root.path().join("host/sys/class/leds"), "ACT");
         let provides = "provides = [\"proxy-redirector\", \"identify\"]";
@@ -175,6 +177,17 @@ async fn a_component_of_an_earlier_version_calls_what_it_imports_and_is_called()
         if version != "1.0" {
             let caller = [("caller", "CallerScope::DeviceKey None")];
             assert_answers(&device, version, &caller).await;
+        }
+        if minor >= LIFETIMES_SINCE {
+            let answers = [
+                ("store?add=carefully", "1"),
+                ("store?add=carefully", "2"),
+                ("store?for=3600000", "kept for a time"),
+                ("store", "Some(1) [\"count\", \"k\"]"),
+                ("store?for=0", "kept for a time"),
+                ("store", "None [\"count\"]"),
+            ];
+            assert_answers(&device, version, &answers).await;
         }
         // It calls itself for what it provides.
         let (status, body) = device.get("/v3/old/proxy").await;

@@ -245,6 +245,66 @@ async fn it_is_not_loaded_where_the_grant_for_requests_is_missing() {
     assert!(refused.contains("`http`"), "{refused}");
 }
 
+/// Otherwise it would be called, and each call would fail.
+#[tokio::test]
+async fn a_handler_of_other_resources_is_refused_when_it_is_loaded() {
+    let component = |request: &str, place: &str| {
+        let text = format!(
+            "(component
+                (import \"wasi:http/types@0.2.0\" (instance $types
+                    (export \"incoming-request\" (type (sub resource)))
+                    (export \"response-outparam\" (type (sub resource)))
+                    (export \"fields\" (type (sub resource)))))
+                (type $own (resource (rep i32)))
+                (export $own-type \"own\" (type $own))
+                (alias export $types \"incoming-request\" (type $request))
+                (alias export $types \"response-outparam\" (type $place))
+                (alias export $types \"fields\" (type $fields))
+                (core module $m (func (export \"f\") (param i32 i32)))
+                (core instance $i (instantiate $m))
+                (func $f (param \"request\" (own {request})) (param \"response-out\" (own {place}))
+                    (canon lift (core func $i \"f\")))
+                (instance $handler (export \"handle\" (func $f)))
+                (export \"wasi:http/incoming-handler@0.2.0\" (instance $handler)))"
+        );
+        wat::parse_str(text).unwrap()
+    };
+    let cases = [
+        ("right", "$request", "$place"),
+        ("swapped", "$place", "$request"),
+        ("fields", "$fields", "$fields"),
+        ("own", "$own-type", "$own-type"),
+    ];
+    let mut policy = String::new();
+    let mut setup = setup();
+    for (name, request, place) in cases {
+        let manifest = format!(
+            "name = \"{name}\"\nversion = \"1.0.0\"\ninterface = \"1.4.0\"\n\
+             [[routes]]\nmethod = \"GET\"\npath = \"/v3/{name}\"\n"
+        );
+        let file = with_section(
+            &component(request, place),
+            "platform:manifest",
+            manifest.as_bytes(),
+        );
+        setup = setup.file(&format!("{name}.wasm"), &file);
+        policy += &format!("[plugins.{name}]\n");
+    }
+    let device = setup.policy(&policy).start().await;
+    for (name, ..) in cases {
+        let refused = device.report(name).refused;
+        let expected = (name != "right").then(|| {
+            "its export `wasi:http/incoming-handler@0.2.0` has another type than that of wasi:http 0.2: `handle`"
+                .to_owned()
+        });
+        assert_eq!(refused, expected, "{name}");
+    }
+    let (status, body) = device.get("/v3/right").await;
+    let expected =
+        "plugin `right` gave a bad answer: it returned without an answer (`response-outparam.set`)";
+    assert_eq!((status, body), (StatusCode::BAD_GATEWAY, failure(expected)));
+}
+
 #[tokio::test]
 async fn a_manifest_whose_routes_are_not_below_its_base_path_is_refused() {
     for (base, expected) in [

@@ -231,12 +231,20 @@ fn empty_caches(folder: &Path) -> [(&'static str, String); 3] {
     ]
 }
 
-/// Prints what `cargo xtask bench first-answer` shows.
+/// Returns how long an author may have to wait for the first answer, with everything installed and nothing built.
+fn longest_wait(language: &str) -> Duration {
+    // Cargo builds the dependencies too.
+    let seconds = if language == "rust" { 120 } else { 60 };
+    Duration::from_secs(seconds)
+}
+
+/// Prints what `cargo xtask bench first-answer` shows, and fails if an author has to wait too long.
 #[tokio::test]
 #[ignore = "prints times, which mean something on a machine that does nothing else"]
 async fn how_long_the_way_of_the_page_takes() {
     println!("| language | until it is signed | from there to the answer | together |");
     println!("|---|---|---|---|");
+    let mut too_slow = Vec::new();
     for language in ["rust", "c", "go", "javascript", "typescript", "python"] {
         if !can_build(language) {
             continue;
@@ -254,7 +262,13 @@ async fn how_long_the_way_of_the_page_takes() {
             seconds(owner),
             seconds(author + owner)
         );
+        let limit = longest_wait(language);
+        if author + owner > limit {
+            let (wait, limit) = (seconds(author + owner), seconds(limit));
+            too_slow.push(format!("{language}: {wait}, more than {limit}"));
+        }
     }
+    assert!(too_slow.is_empty(), "{too_slow:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
