@@ -11,7 +11,7 @@ use model::{key_in_query, query_without_key};
 use store::KeyOwner;
 
 use crate::answer::Failure;
-use crate::caller::{Caller, Scope};
+use crate::caller::{Caller, KeyScope};
 use crate::client_connection::ClientConnection;
 use crate::listener::LocalModeAuth;
 use crate::message::Request;
@@ -56,9 +56,9 @@ impl<'a> Credentials<'a> {
             None => false,
         };
         let scope = match &self.key {
-            _ if open => Scope::All,
-            Some(KeyOwner::Global) => Scope::All,
-            Some(KeyOwner::Service { app, .. }) => Scope::App(*app),
+            _ if open => KeyScope::All,
+            Some(KeyOwner::Global) => KeyScope::All,
+            Some(KeyOwner::Service { app, .. }) => KeyScope::App(*app),
             None => return Err(Failure::Unauthorized),
         };
         Ok(Caller {

@@ -14,7 +14,7 @@ mod health;
 mod images;
 mod logs;
 mod networks;
-mod scope;
+mod ownership;
 mod volumes;
 
 pub use containers::*;
@@ -24,7 +24,7 @@ pub use health::*;
 pub use images::*;
 pub use logs::*;
 pub use networks::*;
-pub use scope::*;
+pub use ownership::*;
 pub use volumes::*;
 
 /// Writes one test for each promise. `$open` is an async function that opens a fixture for a new

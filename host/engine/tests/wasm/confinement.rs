@@ -134,7 +134,7 @@ fn a_service_keeps_its_user_and_its_files_over_updates() {
     test(async |fixture| {
         let words: &dyn Fixture = &*fixture;
         let volume = words.volume("data").await;
-        let label = fixture.scope().branding.label("service-name");
+        let label = fixture.ownership().branding.label("service-name");
         let mut users = Vec::new();
         for (name, line) in [("web_1", "before"), ("web_2", "after")] {
             let mut service = writer(&fixture, name, &volume, line);

@@ -162,7 +162,7 @@ fn api_is_reached_with_the_label_alone() {
         let network = fixture.internal_network("front").await;
         for (label, expected) in [(None, "failed"), (Some("0"), "failed"), (Some("1"), "api")] {
             let mut service = fixture.runs("asker", &[]).in_networks(&[&network], "asker");
-            let branding = words.scope().branding;
+            let branding = words.ownership().branding;
             if let Some(value) = label {
                 let label = branding.label("features.supervisor-api");
                 service.config.labels.insert(label, value.into());

@@ -45,7 +45,7 @@ impl Device {
             ..fixture.config()
         };
         fixture.close();
-        let wasm = Wasm::open(config, fixture.scope()).await.unwrap();
+        let wasm = Wasm::open(config, fixture.ownership()).await.unwrap();
         Device { fixture, wasm }
     }
 
