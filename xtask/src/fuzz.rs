@@ -130,10 +130,10 @@ const TARGETS: [Target; 16] = [
 const BLACK_BOX: &str = "tests";
 
 pub(crate) fn run(arguments: &FuzzArguments) -> Result<()> {
-    let is_wanted = |Target(name, ..): &&Target| {
+    let is_selected = |Target(name, ..): &&Target| {
         arguments.targets.is_empty() || arguments.targets.iter().any(|target| target == name)
     };
-    let targets: Vec<&Target> = TARGETS.iter().filter(is_wanted).collect();
+    let targets: Vec<&Target> = TARGETS.iter().filter(is_selected).collect();
     let names = || TARGETS.map(|Target(name, ..)| name).join(", ");
     if let Some(unknown) = arguments
         .targets

@@ -125,11 +125,11 @@ impl Bus {
     pub(crate) async fn take_calls(
         &self,
         device: i64,
-        ask: DeviceClient,
+        client: DeviceClient,
         ending: CancellationToken,
     ) {
         if let Some(nats) = &self.nats {
-            call::take(nats, device, ask, &ending).await;
+            call::take(nats, device, client, &ending).await;
         }
         ending.cancelled().await;
     }

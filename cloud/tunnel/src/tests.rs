@@ -298,7 +298,7 @@ async fn ended_with(farewell: CloseReason, cut: bool) -> Option<CloseMessage> {
         ended = connection.ended() => panic!("{ended:?}"),
     };
     drop(ask);
-    closer.say(farewell);
+    closer.set_reason(farewell);
     match under_way {
         None => connection.ended().await.unwrap(),
         Some(answer) => {

@@ -63,7 +63,7 @@ impl Gauge {
 async fn the_cloud_is_told_what_a_plugin_reports_until_its_grant_goes() {
     let cloud = RecordedCloud::start(&guest("guest")).await;
     let gauge = Gauge::start(cloud.config_json()).await;
-    let until_told = async |what: &str, fields: Value| {
+    let until_reported = async |what: &str, fields: Value| {
         until(what, || async {
             let report = cloud.reported_state();
             if report["plugin_fields"] == fields {
@@ -74,7 +74,7 @@ async fn the_cloud_is_told_what_a_plugin_reports_until_its_grant_goes() {
         })
         .await;
     };
-    until_told("the cloud to know that there is nothing", json!({})).await;
+    until_reported("the cloud to know that there is nothing", json!({})).await;
     gauge.read("north", 0.4).await;
     let expected = json!([
         { "name": "last_level", "value": 40, "unit": "%" }, { "name": "last_tank", "value": "north" },
@@ -83,11 +83,11 @@ async fn the_cloud_is_told_what_a_plugin_reports_until_its_grant_goes() {
     let expected = json!({ "tank-gauge": {
         "last_level": { "value": 40, "unit": "%" }, "last_tank": { "value": "north" },
     } });
-    until_told("the cloud to know the reading", expected).await;
+    until_reported("the cloud to know the reading", expected).await;
 
     let without = POLICY.replace(", \"report\"", "");
     fs::write(gauge.file("policy.toml"), without).unwrap();
-    until_told("the reading to go with the grant", json!({})).await;
+    until_reported("the reading to go with the grant", json!({})).await;
     assert_eq!(gauge.fields().await, json!([]));
 }
 

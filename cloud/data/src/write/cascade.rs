@@ -147,13 +147,13 @@ static MATTERS: LazyLock<BTreeSet<&str>> = LazyLock::new(|| {
             };
             stored && on_delete == Some(OnDelete::Refuse)
         };
-        let is_told_of = ["device", "image", "actor"].contains(&resource.name);
+        let is_announced = ["device", "image", "actor"].contains(&resource.name);
         let holds = resource
             .fields
             .iter()
             .any(|field| field.owns || refuses(field));
         let mut others = links_to(resource.name);
-        is_told_of || holds || others.any(|(_, _, on_delete)| on_delete == OnDelete::Refuse)
+        is_announced || holds || others.any(|(_, _, on_delete)| on_delete == OnDelete::Refuse)
     };
     let all = model().resources().iter();
     let mut matter: BTreeSet<&str> = all.filter(by_itself).map(|one| one.name).collect();

@@ -13,7 +13,7 @@ fn a_revision_may_be_asked_for() {
         ("1.2.3", None),
     ] {
         let version: ReleaseVersion = semver.parse().expect(semver);
-        assert_eq!(version.asked_revision(), expected, "{semver}");
+        assert_eq!(version.requested_revision(), expected, "{semver}");
     }
 }
 

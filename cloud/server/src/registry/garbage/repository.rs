@@ -18,7 +18,7 @@ const LONGEST_ANSWER: usize = 4 << 20;
 /// Maximum depth of indexes that name indexes; deeper ones remain.
 const DEEPEST: usize = 4;
 /// Maximum bytes of a registry's message that are passed on.
-const SAID: usize = 300;
+const LONGEST_MESSAGE: usize = 300;
 
 const INDEXES: [&str; 2] = [
     "application/vnd.oci.image.index.v1+json",
@@ -253,7 +253,8 @@ impl<'a> Repository<'a> {
             return Ok(answer);
         }
         let text = self.bytes(answer).await.unwrap_or_default();
-        let text = String::from_utf8_lossy(text.get(..SAID).unwrap_or(&text)).into_owned();
+        let text =
+            String::from_utf8_lossy(text.get(..LONGEST_MESSAGE).unwrap_or(&text)).into_owned();
         let text = text.trim().escape_debug();
         Err(match status {
             StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Failure::Registry(format!(

@@ -151,8 +151,8 @@ async fn who_waits_for_a_device_at_a_replica_that_is_killed_hears_so() {
         let (at_a, at_b) = (two.a.sign_in().await, two.b.sign_in().await);
         let fleet = at_a.fleet("pump", "raspberrypi4-64").await;
         let device = known(&two.a, &at_a, fleet).await;
-        let asked_it = Arc::new(Notify::new());
-        let hears = asked_it.clone();
+        let request_arrived = Arc::new(Notify::new());
+        let hears = request_arrived.clone();
         let never = any(async move || {
             hears.notify_one();
             std::future::pending::<()>().await
@@ -161,7 +161,7 @@ async fn who_waits_for_a_device_at_a_replica_that_is_killed_hears_so() {
         until_connected(&at_b, device.id, true).await;
         let waits = send_device_request(&at_b, "/ping", json!({ "deviceId": device.id }));
         let killed = async {
-            asked_it.notified().await;
+            request_arrived.notified().await;
             two.a.kill();
         };
         // Long before the device's time limit.
