@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_badly_encoded_is_refused_where_it_stands() {
+    fn invalid_percent_encoding_is_refused_at_its_position() {
         for (raw, at) in [
             ("ab%", 2),
             ("ab%2", 2),

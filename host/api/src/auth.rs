@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_taken_out_of_a_request_before_others_see_it() {
+    fn keys_are_removed_from_a_request_before_others_see_it() {
         for (target, remaining) in [
             ("/a?apikey=k", "/a"),
             ("/a?x=1&apikey=k&y=%20&apikey=l", "/a?x=1&y=%20"),

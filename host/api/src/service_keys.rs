@@ -62,7 +62,7 @@ mod tests {
 
     /// Any new route that changes something must be classified here.
     #[test]
-    fn what_changes_the_device_is_no_apps() {
+    fn an_apps_key_does_not_open_routes_that_change_the_device() {
         let of_the_device: Vec<String> = core_routes()
             .filter(|route| !is_of_one_app((&route.method, route.path)))
             .map(|route| format!("{} {}", route.method, route.path))

@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_signature_is_not_put_into_a_file() {
+    fn an_invalid_signature_is_not_embedded_into_a_file() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("a.wasm");
         let error = |expected: &str| {

@@ -342,7 +342,7 @@ async fn a_bundle_that_rauc_or_the_device_refuses_is_named_and_nothing_is_writte
 }
 
 #[tokio::test]
-async fn a_plugin_whose_policy_does_not_let_it_provide_os_update_is_never_asked() {
+async fn a_plugin_without_a_grant_for_os_update_is_never_called() {
     let Some(story) = Story::begin("").await else {
         return;
     };

@@ -60,7 +60,7 @@ impl Gauge {
 }
 
 #[tokio::test]
-async fn the_cloud_is_told_what_a_plugin_reports_until_its_grant_goes() {
+async fn the_device_sends_fields_of_a_plugin_until_its_grant_is_removed() {
     let cloud = RecordedCloud::start(&guest("guest")).await;
     let gauge = Gauge::start(cloud.config_json()).await;
     let until_reported = async |what: &str, fields: Value| {
@@ -92,7 +92,7 @@ async fn the_cloud_is_told_what_a_plugin_reports_until_its_grant_goes() {
 }
 
 #[tokio::test]
-async fn what_a_plugin_reports_is_in_the_cloud_until_the_plugin_is_removed() {
+async fn the_cloud_has_the_fields_of_a_plugin_until_the_plugin_is_removed() {
     // Nothing is deployed, so no registry is used.
     let cloud = FleetCloud::start("127.0.0.1:1").await;
     let fleet = cloud.fleet("pump", BOARD).await;

@@ -36,7 +36,7 @@ fn runs(report: &Value, commit: &str) -> bool {
 }
 
 #[tokio::test]
-async fn the_cloud_is_told_how_the_device_is_and_then_what_changes() {
+async fn the_device_reports_its_state_and_then_the_changes() {
     let cloud = RecordedCloud::start(&guest("guest")).await;
     let mut device = device_of(&cloud).await;
     let report = until_reported(&cloud, &device, |report| runs(report, COMMIT)).await;
@@ -102,7 +102,7 @@ async fn the_cloud_is_told_how_the_device_is_and_then_what_changes() {
 }
 
 #[tokio::test]
-async fn developer_mode_is_told_to_the_cloud() {
+async fn the_device_reports_developer_mode_to_the_cloud() {
     let cloud = RecordedCloud::start(&guest("guest")).await;
     let device = Supervisor::on_wasm()
         .config_json(cloud.config_json())
@@ -115,7 +115,7 @@ async fn developer_mode_is_told_to_the_cloud() {
 }
 
 #[tokio::test]
-async fn variables_say_whether_measures_and_apps_are_told() {
+async fn variables_switch_reports_of_measures_and_apps() {
     let cloud = RecordedCloud::start(&guest("guest")).await;
     cloud.change(|device| {
         device["config"] = json!({ "PLATFORM_SUPERVISOR_HARDWARE_METRICS": "false" });

@@ -19,7 +19,7 @@ fn until_notified(socket: &UnixDatagram, word: &str, others: &[&str]) {
 }
 
 #[tokio::test]
-async fn systemd_is_told_of_the_start_the_work_and_the_end() {
+async fn the_supervisor_notifies_systemd_of_start_work_and_end() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("notify");
     let socket = UnixDatagram::bind(&path).unwrap();

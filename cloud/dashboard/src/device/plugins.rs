@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_device_of_another_version_lacks_is_not_shown() {
+    fn values_that_a_device_of_another_version_lacks_are_not_shown() {
         let list: PluginList =
             serde_json::from_value(json!({ "plugins": [{ "name": "tags", "new": 1 }] })).unwrap();
         let text = list.markup("/d").into_string();
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_device_says_is_text_and_bounded() {
+    fn answers_of_a_device_are_shown_as_text_and_bounded() {
         let long = "<b>".repeat(10_000);
         let list: PluginList = serde_json::from_value(json!({
             "policyError": "<script>",

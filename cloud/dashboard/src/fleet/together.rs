@@ -271,7 +271,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_came_of_it_is_said_in_numbers() {
+    fn the_outcome_is_stated_in_numbers() {
         let mut outcome = Outcome::default();
         assert_eq!(
             outcome.words(),

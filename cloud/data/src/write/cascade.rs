@@ -199,7 +199,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_there_is_most_of_is_deleted_unseen() {
+    fn the_most_numerous_rows_are_deleted_without_reading_them() {
         for unseen in [
             "device_tag",
             "image_install",

@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_refusal_is_told_in_the_clouds_words() {
+    fn a_refusal_is_reported_in_the_clouds_words() {
         for (body, expected) in [
             (
                 &br#""\"uuid\" must be unique.""#[..],

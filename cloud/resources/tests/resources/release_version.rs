@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use resources::{ReleaseVersion, split_os_version};
 
 #[test]
-fn a_revision_may_be_asked_for() {
+fn a_version_may_request_its_revision() {
     for (semver, expected) in [
         ("1.2.3+rev4", Some(4)),
         ("1.2.3+linux.rev12", Some(12)),

@@ -196,7 +196,7 @@ fn once(path: &str) -> String {
 }
 
 #[tokio::test]
-async fn where_all_connections_are_taken_whoever_has_most_of_them_makes_room() {
+async fn if_no_connection_is_free_the_address_with_the_most_loses_one() {
     on_fresh(async |url| {
         let settings = "[limits]\nconnections = 8\nconnections_per_address = 8";
         let cloud = Cloud::start_with(&url, settings).await;

@@ -115,7 +115,7 @@ async fn a_reader_that_comes_back_goes_on_where_it_was() {
 }
 
 #[tokio::test]
-async fn a_reader_that_is_too_slow_is_told_how_much_it_missed() {
+async fn a_slow_reader_receives_the_number_of_events_that_it_missed() {
     let events = Events::default();
     let mut pieces = reader(&events, Position::Now, KeyScope::All, None);
     for number in 1..=MAX_EVENTS + 10 {

@@ -111,7 +111,7 @@ pub async fn long_lines_come_in_pieces(fixture: &dyn Fixture) {
     assert_eq!(length, LENGTH);
 }
 
-pub async fn bytes_that_are_no_text_do_not_stop_the_log(fixture: &dyn Fixture) {
+pub async fn bytes_that_are_not_text_do_not_stop_the_log(fixture: &dyn Fixture) {
     let (code, lines) = fixture
         .finish(&fixture.service("bytes", &Program::PrintBytes))
         .await;

@@ -118,7 +118,7 @@ pub async fn names_of_another_device_are_a_conflict(fixture: &dyn Fixture) {
     );
 }
 
-pub async fn what_the_device_made_as_another_one_is_still_its_own(fixture: &dyn Fixture) {
+pub async fn objects_under_a_former_uuid_of_the_device_are_still_its_own(fixture: &dyn Fixture) {
     let id = fixture.start(&fixture.service("web", &Program::Tick)).await;
     let volume = fixture.volume("data").await;
     let network = fixture.network("front").await;

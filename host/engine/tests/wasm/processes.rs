@@ -293,7 +293,7 @@ fn a_process_that_is_killed_as_it_starts_is_started_again() {
 }
 
 #[test]
-fn a_service_whose_port_is_taken_when_it_is_started_again_runs_once_the_port_is_free() {
+fn a_service_whose_port_is_in_use_at_a_restart_runs_once_the_port_is_free() {
     test(async |fixture| {
         let held = HeldPort::new().unwrap();
         let port = held.address().port();

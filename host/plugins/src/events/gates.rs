@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gate_is_asked_again_when_it_says_within_bounds() {
+    fn a_gate_is_queried_again_at_its_requested_time_within_bounds() {
         let gates = Gates::default();
         let now = Instant::now();
         for (seconds, expected) in [(0, 10), (30, 30), (u32::MAX, 900)] {

@@ -423,7 +423,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_no_port_is_not_opened() {
+    async fn a_file_that_is_not_a_serial_port_is_not_opened() {
         let missing = open("/dev/ttyMissing0", SETTINGS).err();
         assert!(
             matches!(missing, Some(SerialError::NotFound(_))),

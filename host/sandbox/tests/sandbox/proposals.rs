@@ -135,7 +135,7 @@ async fn proposals_that_no_toolchain_emits_are_refused_by_name() {
 }
 
 #[tokio::test]
-async fn what_toolchains_emit_is_compiled_and_loaded() {
+async fn the_output_of_toolchains_is_compiled_and_loaded() {
     let folder = tempfile::tempdir().unwrap();
     let cache = cache_in(&folder);
     for profile in [Profile::Plugin, Profile::Service] {

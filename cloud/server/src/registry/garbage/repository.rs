@@ -326,7 +326,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_tag_is_no_part_of_a_path() {
+    fn an_invalid_tag_is_not_used_in_a_path() {
         for (text, is) in [
             ("latest", true),
             ("v1.2-3_x", true),

@@ -142,7 +142,7 @@ fn a_failing_provider_is_shown_and_holds_up_nothing_else() {
 }
 
 #[test]
-fn what_was_activated_is_booted_or_taken_back() {
+fn an_activated_version_is_booted_or_rolled_back() {
     let activated = || {
         settled()
             .os("1", Some("2"))

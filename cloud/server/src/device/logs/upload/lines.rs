@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_fill_the_memory_or_is_not_packed_is_refused() {
+    fn oversized_lines_and_invalid_gzip_are_refused() {
         assert!(lines(Decoder::plain(), &[&vec![b'x'; LONGEST + 1]]).is_err());
         let bomb = packed(&vec![b'x'; 100 << 20]);
         assert!(bomb.len() < 1 << 20);
