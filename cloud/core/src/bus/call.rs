@@ -115,7 +115,10 @@ pub(super) async fn take(
     let mut calls = match nats.client().subscribe(nats.subjects().calls(device)).await {
         Ok(calls) => calls,
         Err(error) => {
-            tracing::warn!(device, "other replicas cannot ask a device: {error}");
+            tracing::warn!(
+                device,
+                "other replicas cannot send requests to a device: {error}"
+            );
             return;
         }
     };

@@ -60,7 +60,7 @@ impl LivePage for DeviceSettingsPage {
             }))
         };
         let delete = html! {
-            p { "The cloud deletes the device and its key. A device that still runs has to be registered again." }
+            p { "The cloud deletes the device and its key. A device that still runs must be registered again." }
             details {
                 summary { "Delete this device …" }
                 (form(device, "delete", html! {

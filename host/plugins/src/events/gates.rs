@@ -185,7 +185,7 @@ impl Gates {
                 plugin = name,
                 app_id = %update.app_id,
                 "the plugin `{name}` has held up the update of app {} for {minutes} minutes, which is as long as `hold_minutes` of the \
-                 policy allows: the update goes on",
+                 policy allows: the update continues",
                 update.app_id
             );
         }

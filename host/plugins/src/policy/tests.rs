@@ -335,7 +335,7 @@ fn a_name_is_pinned_to_keys_that_are_named_and_not_revoked() {
             "light",
             "new",
             by(&[], &["it is damaged"]),
-            Err("`again`: it is damaged; to trust this one"),
+            Err("`again`: it is damaged; to trust this file"),
         ),
         (
             "nobody",

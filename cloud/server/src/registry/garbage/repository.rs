@@ -258,8 +258,8 @@ impl<'a> Repository<'a> {
         let text = text.trim().escape_debug();
         Err(match status {
             StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Failure::Registry(format!(
-                "it does not take the cloud's token ({status}): its `rootcertbundle` has to be what \
-                 `fleet-cloud registry-certificate` prints, its `service` what the cloud has as `registry`: {text}"
+                "it refused the cloud's token ({status}): its `rootcertbundle` must be what \
+                 `fleet-cloud registry-certificate` prints, and its `service` must be the cloud's `registry`: {text}"
             )),
             StatusCode::TOO_MANY_REQUESTS => Failure::Registry(format!("{status}: {text}")),
             status if status.is_server_error() => Failure::Registry(format!("{status}: {text}")),

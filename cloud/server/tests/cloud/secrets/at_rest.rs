@@ -269,7 +269,7 @@ async fn a_start_without_the_key_or_with_a_wrong_one_says_which() {
         for lines in [&[other.as_str()][..], &[&b, &other]] {
             let message = keys.refused(lines).await;
             assert!(
-                message.contains("the key `a` is not the one of that name"),
+                message.contains("another key that is also called `a`"),
                 "{message}"
             );
         }

@@ -48,7 +48,7 @@ impl Decoder {
             Form::Gzip(gzip) => {
                 gzip.write_all(&some)
                     .and_then(|()| gzip.flush())
-                    .map_err(|error| format!("the body is not packed right: {error}"))?;
+                    .map_err(|error| format!("the body is not valid gzip: {error}"))?;
                 self.begun.append(gzip.get_mut());
             }
         }
