@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_as_wanted_is_not_written() {
+    fn a_file_with_the_right_content_is_not_written() {
         use std::os::unix::fs::MetadataExt as _;
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("a"), "same").unwrap();

@@ -164,7 +164,7 @@ fn each_mistake_of_a_handler_has_its_own_message() {
 }
 
 #[test]
-fn what_is_no_handler_or_is_missing_is_reported_without_further_errors() {
+fn missing_and_invalid_handlers_are_reported_without_further_errors() {
     check(
         "/v3/rails",
         "#[allow(non_camel_case_types)]\nstruct answer;",

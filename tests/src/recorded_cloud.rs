@@ -419,19 +419,19 @@ async fn open_tunnel(
     tokio::spawn(async move {
         let Ok(upgraded) = upgrade.await else { return };
         let (pipe, parting) = tunnel::over(TokioIo::new(upgraded), tunnel::End::Cloud).await;
-        let Ok((ask, mut connection)) = tunnel::connect(pipe, Pings::default()).await else {
+        let Ok((client, mut connection)) = tunnel::connect(pipe, Pings::default()).await else {
             return;
         };
         {
             let mut contents = contents.lock();
-            contents.tunnel = Some(ask);
+            contents.tunnel = Some(client);
             contents.tunnels += 1;
         }
         tokio::select! {
             _ = connection.ended() => {}
             () = gone.cancelled() => {}
             () = farewell.notified() => {
-                parting.say(tunnel::CloseReason::GoingAway);
+                parting.set_reason(tunnel::CloseReason::GoingAway);
                 connection.cut().await;
                 parting.close().await;
             }

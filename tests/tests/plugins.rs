@@ -199,7 +199,7 @@ async fn every_plugin_of_the_layout_runs_with_the_policy_that_is_shipped() {
 
 /// With a new plugin, and a compiler that never ends.
 #[tokio::test]
-async fn a_plugin_that_compiles_for_ever_delays_no_other_and_is_said_to_be_loading() {
+async fn a_plugin_that_compiles_for_ever_delays_no_other_and_is_listed_as_loading() {
     let layout = tempfile::tempdir().unwrap();
     let copied = Command::new("cp")
         .args(["--recursive", "--no-target-directory"])
@@ -283,7 +283,7 @@ async fn a_plugin_that_compiles_for_ever_delays_no_other_and_is_said_to_be_loadi
 }
 
 #[tokio::test]
-async fn the_report_tells_of_each_plugin_what_it_is_what_it_may_and_how_it_does() {
+async fn the_report_describes_each_plugin_its_rights_and_its_state() {
     let device = Device::with(&[stock("device_info"), guest("led_guests")]).await;
     device.add_led("ACT", 255);
     device.supervisor.get("/v2/device/name").await;
@@ -355,7 +355,7 @@ async fn the_first_plugins_answer_from_what_the_host_says_of_its_board() {
 }
 
 #[tokio::test]
-async fn what_a_plugin_measures_is_on_the_page_of_metrics_until_its_grant_goes() {
+async fn metrics_of_a_plugin_are_shown_until_its_grant_is_removed() {
     let device = Device::with(&[guest("tank_gauge")]).await;
     for (tank, level) in [("north", 0.25), ("a%22b%5Cc", 1.0), ("north", 0.5)] {
         let path = format!("/v3/tanks/{tank}");
@@ -541,7 +541,7 @@ async fn a_boards_plugin_takes_the_place_of_the_stock_one_on_its_boards_only() {
 }
 
 #[tokio::test]
-async fn a_plugin_that_is_put_into_the_folder_serves_and_one_that_is_taken_out_does_not() {
+async fn a_plugin_serves_from_when_its_file_is_added_until_it_is_removed() {
     let device = Device::with(&[]).await;
     let path = "/v3/greet/Ada?greeting=Hi";
     assert_eq!(device.supervisor.get(path).await.status, 404);
@@ -657,7 +657,7 @@ async fn a_file_that_nobody_trusts_takes_no_stock_plugins_place() {
 
 /// In the way in which an owner installs a third party's plugin.
 #[tokio::test]
-async fn what_trust_prints_is_all_that_a_plugin_needs() {
+async fn the_lines_of_trust_are_all_that_a_plugin_needs() {
     let device = Device::with(&[]).await;
     let policy = device.folder.path().join("policy.toml");
     fs::write(&policy, STOCK).unwrap();

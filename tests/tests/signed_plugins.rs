@@ -339,7 +339,7 @@ async fn an_owner_puts_the_version_before_back() {
 }
 
 #[tokio::test]
-async fn what_another_user_owns_or_can_write_does_not_run() {
+async fn files_that_another_user_owns_or_can_write_do_not_run() {
     let device = Device::start().await;
     let file = device.path("plugins/greeter.wasm");
     device.put("policy.toml", device.trust(&guest("greeter")));

@@ -131,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_program_that_needs_libraries_is_told_from_one_that_does_not() {
+    fn programs_that_need_libraries_are_distinguished_from_static_ones() {
         let folder = tempfile::tempdir().unwrap();
         for (start, expected) in [
             ("\u{7f}ELF...../lib64/ld-linux-x86-64.so.2\0", false),

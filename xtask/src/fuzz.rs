@@ -44,85 +44,85 @@ const TARGETS: [Target; 16] = [
         "bodies",
         "fleet-cloud",
         &["--test", "cloud"],
-        "fuzz::whatever_stands_in_the_body_of_a_write_is_taken_or_refused",
+        "fuzz::any_body_of_a_write_is_accepted_or_refused",
     ),
     Target(
         "reports",
         "fleet-cloud",
         &["--test", "cloud"],
-        "fuzz::whatever_a_device_reports_is_taken_or_refused",
+        "fuzz::any_report_of_a_device_is_accepted_or_refused",
     ),
     Target(
         "tunnel-device",
         "tunnel",
         &["--lib"],
-        "fuzz_tests::a_device_survives_whatever_its_cloud_sends",
+        "fuzz_tests::a_device_survives_any_message_of_its_cloud",
     ),
     Target(
         "tunnel-cloud",
         "tunnel",
         &["--lib"],
-        "fuzz_tests::a_cloud_survives_whatever_a_device_sends",
+        "fuzz_tests::a_cloud_survives_any_message_of_a_device",
     ),
     Target(
         "compose",
         "fleet",
         &["--bins"],
-        "deploy::compose::fuzz_tests::whatever_stands_in_a_compose_file_is_read_or_refused",
+        "deploy::compose::fuzz_tests::any_compose_file_is_read_or_refused",
     ),
     Target(
         "cloud-targets",
         "plan",
         &["--test", "plan"],
-        "fuzz::whatever_a_cloud_wants_of_a_device_is_refused_or_planned",
+        "fuzz::any_target_of_a_cloud_is_refused_or_planned",
     ),
     Target(
         "local-targets",
         "plan",
         &["--test", "plan"],
-        "fuzz::whatever_a_local_target_wants_is_refused_or_planned_and_shown_as_it_was_given",
+        "fuzz::any_local_target_is_refused_or_planned_and_shown_as_it_was_given",
     ),
     Target(
         "cloud-answers",
         "cloud-link",
         &["--lib"],
-        "client::fuzz_tests::whatever_a_cloud_answers_is_read_or_refused",
+        "client::fuzz_tests::any_answer_of_a_cloud_is_read_or_refused",
     ),
     Target(
         "manifests",
         "plugin-manifest",
         &["--lib"],
-        "manifest::fuzz_tests::whatever_stands_in_a_manifest_is_refused_or_within_bounds",
+        "manifest::fuzz_tests::any_manifest_is_refused_or_within_bounds",
     ),
     Target(
         "policies",
         "plugins",
         &["--lib"],
-        "policy::fuzz_tests::whatever_stands_in_a_policy_gives_nothing_to_a_file_that_it_does_not_pin",
+        "policy::fuzz_tests::no_policy_grants_anything_to_a_file_that_it_does_not_pin",
     ),
     Target(
         "config-txt",
         "boot-config-txt",
         &["--lib"],
-        "config_txt::fuzz_tests::whatever_stands_in_a_config_txt_gets_what_is_asked_for_and_comes_back",
+        "config_txt::fuzz_tests::any_config_txt_gets_the_settings_and_can_be_restored",
     ),
     Target(
         "redsocks-conf",
         "proxy-redirector",
         &["--lib"],
-        "conf::fuzz_tests::whatever_stands_in_a_redsocks_conf_is_read_and_what_is_written_is_the_same",
+        "conf::fuzz_tests::any_redsocks_conf_is_read_and_written_back_unchanged",
     ),
     Target(
         "journal-options",
         "journal-logs",
         &["--lib"],
-        "options::fuzz_tests::whatever_is_asked_of_the_journal_is_refused_or_within_bounds",
+        "options::fuzz_tests::any_journal_query_is_refused_or_within_bounds",
     ),
     Target(
         "device-http",
         "tests",
         &["--test", "api"],
-        "fuzz::whatever_bytes_come_to_the_api_are_answered_or_refused",
+        "fuzz::any_bytes_sent_to_the_api_are_answered_or_refused",
     ),
 ];
 
@@ -130,10 +130,10 @@ const TARGETS: [Target; 16] = [
 const BLACK_BOX: &str = "tests";
 
 pub(crate) fn run(arguments: &FuzzArguments) -> Result<()> {
-    let is_wanted = |Target(name, ..): &&Target| {
+    let is_selected = |Target(name, ..): &&Target| {
         arguments.targets.is_empty() || arguments.targets.iter().any(|target| target == name)
     };
-    let targets: Vec<&Target> = TARGETS.iter().filter(is_wanted).collect();
+    let targets: Vec<&Target> = TARGETS.iter().filter(is_selected).collect();
     let names = || TARGETS.map(|Target(name, ..)| name).join(", ");
     if let Some(unknown) = arguments
         .targets

@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_import_of_the_code_makes_no_circle() {
+    fn text_that_is_not_an_import_makes_no_circle() {
         for a in [
             "",
             "mod b;",

@@ -425,7 +425,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_shipped_is_built_without_what_tests_alone_need() -> Result<()> {
+    fn shipped_programs_are_built_without_the_parts_for_tests() -> Result<()> {
         let all = |release| -> Result<Vec<String>> {
             let arguments = BuildArguments { release };
             let builds = program_builds(&arguments)?.into_iter();

@@ -1,5 +1,5 @@
-//! Names of types, values, functions and modules: each must say what it names, and not be a participle for what was done
-//! to it (docs/CONTRIBUTING.md).
+//! Names of types, values, functions, modules and files: each must say what it names, and not be a participle for what was
+//! done to it, a pronoun, or `mod.rs` (docs/CONTRIBUTING.md).
 //!
 //! A participle alone is meaningless to a reader who has not seen the value's origin: `Asked` and `Taken` were the
 //! names of ten types each, for ten different things. [`check`] finds regular ones by their endings, and knows those
@@ -13,9 +13,87 @@ use crate::rust_code::code;
 use crate::text_files::{TextFile, numbered};
 
 /// Irregular participles and past tenses, which types must not be called.
-const PARTICIPLES: [&str; 20] = [
-    "Begun", "Built", "Done", "Drawn", "Found", "Given", "Gone", "Heard", "Held", "Kept", "Known",
-    "Ran", "Read", "Said", "Seen", "Sent", "Shown", "Taken", "Told", "Written",
+const PARTICIPLES: [&str; 41] = [
+    "Begun",
+    "Broken",
+    "Brought",
+    "Built",
+    "Caught",
+    "Chosen",
+    "Come",
+    "Done",
+    "Drawn",
+    "Driven",
+    "Fallen",
+    "Forgotten",
+    "Found",
+    "Given",
+    "Gone",
+    "Grown",
+    "Heard",
+    "Held",
+    "Hidden",
+    "Kept",
+    "Known",
+    "Left",
+    "Lost",
+    "Made",
+    "Meant",
+    "Met",
+    "Paid",
+    "Ran",
+    "Read",
+    "Said",
+    "Seen",
+    "Sent",
+    "Shown",
+    "Shut",
+    "Sought",
+    "Spent",
+    "Stolen",
+    "Taken",
+    "Told",
+    "Withdrawn",
+    "Written",
+];
+/// Pronouns and words like them, which types must not be called: what they refer to is only in the author's head.
+const PRONOUNS: [&str; 36] = [
+    "All",
+    "Another",
+    "Any",
+    "Anybody",
+    "Anyone",
+    "Anything",
+    "Both",
+    "Each",
+    "Either",
+    "Everybody",
+    "Everyone",
+    "Everything",
+    "Few",
+    "It",
+    "Many",
+    "Neither",
+    "Nobody",
+    "None",
+    "Nothing",
+    "One",
+    "Ones",
+    "Other",
+    "Others",
+    "Some",
+    "Somebody",
+    "Someone",
+    "Something",
+    "Such",
+    "That",
+    "These",
+    "This",
+    "Those",
+    "What",
+    "Which",
+    "Who",
+    "Whom",
 ];
 /// The endings of regular participles.
 const ENDINGS: [&str; 2] = ["ed", "ing"];
@@ -30,17 +108,31 @@ const IDENTIFIERS: [&str; 6] = ["asked", "heard", "said", "taken", "told", "want
 const DECLARATIONS: [&str; 4] = ["enum ", "struct ", "trait ", "type "];
 /// The sources of the crate whose types may have the same names: plugin authors use them by the paths of their modules.
 const SDK: &str = "sdk/src/";
+/// Files that may be called `mod.rs`, and why they cannot have the name of their module.
+const MOD_FILES: [(&str, &str); 1] = [(
+    "host/engine/tests/suite/mod.rs",
+    "a module of two test binaries: cargo would build `tests/suite.rs` as a third one",
+)];
 /// Types that are declared twice, for different targets: the sources of the crate, and the name.
 const ALTERNATIVES: [(&str, &str); 1] = [("examples/hello-server/src/", "Clients")];
 
-/// Fails if a type or another identifier of the repository has one of these names, or if two types of a crate have the
-/// same name.
+/// Fails if a type or another identifier of the repository has one of these names, if two types of a crate have the same
+/// name, or if a file is called `mod.rs`.
 pub(crate) fn check(files: &[TextFile]) -> Result<()> {
-    let participles: Vec<String> = files.iter().flat_map(problems).collect();
-    if !participles.is_empty() {
+    let names: Vec<String> = files.iter().flat_map(problems).collect();
+    if !names.is_empty() {
         bail!(
-            "participles are names:\n{}\ncall each by a noun that says what it is",
-            participles.join("\n")
+            "participles or pronouns are names:\n{}\ncall each by a noun that says what it is",
+            names.join("\n")
+        );
+    }
+    let paths = files.iter().map(|file| file.path.as_str());
+    let mod_files: Vec<&str> = paths.filter(|path| is_forbidden_mod_file(path)).collect();
+    if !mod_files.is_empty() {
+        bail!(
+            "files are called `mod.rs`:\n{}\ncall each after its module, and put it next to the module's folder; if it \
+             cannot have that name, add it to `MOD_FILES` in `xtask/src/names.rs` with the reason",
+            mod_files.join("\n")
         );
     }
     let duplicates = duplicates(files);
@@ -60,7 +152,7 @@ fn problems(file: &TextFile) -> Vec<String> {
     }
     let code = code(&file.text);
     let problems = numbered(&code).filter_map(|(line, text)| {
-        let problem = match participle(text) {
+        let problem = match meaningless_type_name(text) {
             Some(name) => format!("a type is called `{name}`"),
             None => format!("an identifier is `{}`", identifier(text)?),
         };
@@ -75,16 +167,24 @@ fn identifier(line: &str) -> Option<&'static str> {
     words.find_map(|word| IDENTIFIERS.into_iter().find(|it| *it == word))
 }
 
-/// Returns the participle that names the type which a line of code declares.
+/// Returns whether a file is called `mod.rs` without a reason: in a list of open files, one cannot be distinguished from
+/// another.
+fn is_forbidden_mod_file(path: &str) -> bool {
+    let is_mod_file = path.rsplit('/').next() == Some("mod.rs");
+    is_mod_file && MOD_FILES.iter().all(|(exception, _)| *exception != path)
+}
+
+/// Returns the participle or pronoun that names the type which a line of code declares.
 ///
-/// A regular one may name an associated type, which is read together with its trait.
-fn participle(line: &str) -> Option<&str> {
+/// A regular participle or a pronoun may name an associated type, which is read together with its trait.
+fn meaningless_type_name(line: &str) -> Option<&str> {
     let TypeDeclaration { keyword, name, .. } = TypeDeclaration::parse(line)?;
     let is_associated = keyword == "type " && line.starts_with(' ');
     let is_one_word = name.chars().skip(1).all(|c| c.is_ascii_lowercase());
     let is_regular =
         is_one_word && ENDINGS.into_iter().any(|it| name.ends_with(it)) && !NOUNS.contains(&name);
-    (PARTICIPLES.contains(&name) || (is_regular && !is_associated)).then_some(name)
+    let is_bad_alone = is_regular || PRONOUNS.contains(&name);
+    (PARTICIPLES.contains(&name) || (is_bad_alone && !is_associated)).then_some(name)
 }
 
 /// Returns a sentence for each name that several types of one crate have, without private types and tests.
@@ -210,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn types_that_participles_name_are_problems() {
+    fn types_that_participles_or_pronouns_name_are_problems() {
         for (line, expected) in [
             ("struct Asked {", Some("Asked")),
             ("    pub(crate) struct Told(u8);", Some("Told")),
@@ -223,6 +323,18 @@ mod tests {
             ("    struct Mirrored<'a> {", Some("Mirrored")),
             ("type Needed = u8;", Some("Needed")),
             ("pub(super) struct Gone;", Some("Gone")),
+            ("enum Chosen {", Some("Chosen")),
+            ("pub(crate) struct Lost(u8);", Some("Lost")),
+            ("struct Hidden;", Some("Hidden")),
+            ("type Made = u8;", Some("Made")),
+            ("struct What {", Some("What")),
+            ("pub enum Other<'a> {", Some("Other")),
+            ("pub(super) trait Everything {", Some("Everything")),
+            ("type One = u8;", Some("One")),
+            ("    type Each;", None),
+            ("struct OtherDevice {", None),
+            ("enum LostConnection {", None),
+            ("pub(crate) struct Run {", None),
             ("    type Returned;", None),
             ("    type Returned = Returned;", None),
             ("pub(crate) struct Setting {", None),
@@ -234,7 +346,23 @@ mod tests {
             ("// struct Asked", None),
             ("let file: Taken = x;", None),
         ] {
-            assert_eq!(participle(line), expected, "{line}");
+            assert_eq!(meaningless_type_name(line), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn files_called_mod_rs_are_problems_unless_there_is_a_reason() {
+        for (path, is_problem) in [
+            ("host/a/src/mod.rs", true),
+            ("host/engine/tests/mod.rs", true),
+            ("mod.rs", true),
+            ("host/engine/tests/suite/mod.rs", false),
+            ("host/a/src/mod_files.rs", false),
+            ("host/a/src/a_mod.rs", false),
+            ("host/mod.rs/a.rs", false),
+        ] {
+            assert_eq!(is_forbidden_mod_file(path), is_problem, "{path}");
+            assert_eq!(check(&[file(path, "")]).is_err(), is_problem, "{path}");
         }
     }
 

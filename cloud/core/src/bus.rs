@@ -125,11 +125,11 @@ impl Bus {
     pub(crate) async fn take_calls(
         &self,
         device: i64,
-        ask: DeviceClient,
+        client: DeviceClient,
         ending: CancellationToken,
     ) {
         if let Some(nats) = &self.nats {
-            call::take(nats, device, ask, &ending).await;
+            call::take(nats, device, client, &ending).await;
         }
         ending.cancelled().await;
     }
@@ -151,7 +151,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn who_subscribes_hears_what_is_told_and_who_is_too_slow_that_something_was_missed() {
+    async fn subscribers_receive_notifications_and_slow_ones_learn_that_some_are_missing() {
         let bus = Bus::in_process();
         bus.publish(&[Effect::DevicesChanged(vec![1])]);
         let (mut one, mut slow) = (bus.subscribe(), bus.subscribe());

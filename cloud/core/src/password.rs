@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn only_the_password_itself_is_taken() {
+    async fn only_the_exact_password_is_accepted() {
         let network = Network::from_address(IpAddr::V4(Ipv4Addr::LOCALHOST));
         let Ok(place) = HashQueue::default().enter(network) else {
             panic!("a place");

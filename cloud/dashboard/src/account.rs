@@ -1,4 +1,4 @@
-//! The visitor's own account: keys for programs, sessions, and the password.
+//! The user's own account: keys for programs, sessions, and the password.
 
 mod keys;
 mod password;
@@ -32,32 +32,32 @@ impl LivePage for AccountPage {
         Ok(AccountPage)
     }
 
-    async fn parts(&self, visitor: &SessionUser) -> PageResult<Self::Parts> {
-        Ok([keys::part(visitor).await?, sessions::part(visitor).await?])
+    async fn parts(&self, user: &SessionUser) -> PageResult<Self::Parts> {
+        Ok([keys::part(user).await?, sessions::part(user).await?])
     }
 
-    async fn page(&self, visitor: &SessionUser, parts: Self::Parts) -> PageResult<Page> {
+    async fn page(&self, user: &SessionUser, parts: Self::Parts) -> PageResult<Page> {
         let [keys, sessions] = parts;
-        let administers_cloud = is_one(&visitor.cloud, &visitor.identity).await?;
+        let administers_cloud = is_one(&user.cloud, &user.identity).await?;
         let main = html! {
             h1 { "Account" }
             p {
-                "Signed in as " strong { (visitor.name) } ". " a href="/dashboard/audit" { "Audit log" }
+                "Signed in as " strong { (user.name) } ". " a href="/dashboard/audit" { "Audit log" }
                 @if administers_cloud { ". " a href="/dashboard/organizations" { "Organizations and their quotas" } }
             }
             section.stack aria-labelledby="keys" {
                 h2 id="keys" { "API keys" }
                 p.faint { "For programs: a key may do what you may do, or less, until you delete it. It can never change people, organizations or keys." }
                 (keys.placed())
-                (keys::new(visitor))
+                (keys::new(user))
             }
             section.stack aria-labelledby="sessions-title" {
                 h2 id="sessions-title" { "Sessions" }
                 p.faint { "Where you are signed in. End any session that you do not recognize, and then change your password." }
                 (sessions.placed())
-                div.answer id="sessions-said" role="status" {}
+                div.answer id="sessions-result" role="status" {}
             }
-            (password::form(visitor))
+            (password::form(user))
         };
         Ok(Page::first(
             Section::Account,

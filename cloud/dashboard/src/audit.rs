@@ -1,4 +1,4 @@
-//! The events of the visitor's organizations, and of the visitor.
+//! The events of the user's organizations, and of the user.
 
 use axum::routing::get;
 use maud::{Markup, html};
@@ -35,14 +35,14 @@ struct AuditEvent {
     address: Option<String>,
 }
 
-/// `GET /dashboard/audit?before=<id>`: the newest events that the visitor may see, or those before the given one.
-async fn page(visitor: SessionUser, Search(search): Search) -> PageResult<Markup> {
+/// `GET /dashboard/audit?before=<id>`: the newest events that the user may see, or those before the given one.
+async fn page(user: SessionUser, Search(search): Search) -> PageResult<Markup> {
     let before = search.text("before").parse::<i64>().unwrap_or(i64::MAX);
     let query = format!(
         "$select=id,created_at,verb,resource,row_id,fields,times,user_name,credential,credential_id,address\
          &$filter=id lt {before}&$orderby=id desc&$top={MOST}"
     );
-    let events: Vec<AuditEvent> = visitor.rows("/audit_event", &query).await?;
+    let events: Vec<AuditEvent> = user.rows("/audit_event", &query).await?;
     let older = events.last().filter(|_| events.len() == MOST);
     let main = html! {
         h1 { "Audit log" }
@@ -56,7 +56,7 @@ async fn page(visitor: SessionUser, Search(search): Search) -> PageResult<Markup
             p { a.button href={ (PLACE) "?before=" (oldest.id) } { "Older events" } }
         }
     };
-    Ok(Page::below(Section::Account, "Audit log", main).markup(&visitor))
+    Ok(Page::below(Section::Account, "Audit log", main).markup(&user))
 }
 
 fn row(event: &AuditEvent) -> Markup {

@@ -1,4 +1,4 @@
-//! What a visitor reads, changes and requests from devices: API requests made on their behalf, within the program.
+//! What a user reads, changes and requests from devices: API requests made on their behalf, within the program.
 
 use axum::response::Response;
 use cloud_core::answer::Refusal;
@@ -26,7 +26,7 @@ pub(crate) fn literal(text: &str) -> String {
 }
 
 impl SessionUser {
-    /// Sends a request to devices through the proxy as the visitor, and returns their answer; `whom` is as in the
+    /// Sends a request to devices through the proxy as the user, and returns their answer; `whom` is as in the
     /// proxy's body (`uuid`, `deviceId` or `appId`).
     ///
     /// # Errors

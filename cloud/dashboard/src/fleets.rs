@@ -1,4 +1,4 @@
-//! The first page: every fleet that the visitor sees, and a form that creates one.
+//! The first page: every fleet that the user sees, and a form that creates one.
 
 use axum::routing::{get, post};
 use maud::{Markup, html};
@@ -59,7 +59,7 @@ impl LivePage for FleetsPage {
         Ok(FleetsPage(search.text("search").to_owned()))
     }
 
-    async fn parts(&self, visitor: &SessionUser) -> PageResult<Self::Parts> {
+    async fn parts(&self, user: &SessionUser) -> PageResult<Self::Parts> {
         let FleetsPage(search_text) = self;
         let mut filter = "is_of__class eq 'fleet' and is_host eq false".to_owned();
         if !search_text.is_empty() {
@@ -74,14 +74,14 @@ impl LivePage for FleetsPage {
              &$expand=is_for__device_type($select=id,name),should_be_running__release($select=id,commit,raw_version),owns__device/$count\
              &$filter={filter}&$orderby=app_name asc&$top={one_more}"
         );
-        let mut fleets: Vec<FleetRow> = visitor.rows("/application", &query).await?;
+        let mut fleets: Vec<FleetRow> = user.rows("/application", &query).await?;
         let more = fleets.len() > MOST;
         fleets.truncate(MOST);
         let query = format!(
             "$select=id&$expand=owns__device/$count($filter={ONLINE})&$filter={filter}\
              &$orderby=app_name asc&$top={MOST}"
         );
-        let online: Vec<OnlineCount> = visitor.rows("/application", &query).await?;
+        let online: Vec<OnlineCount> = user.rows("/application", &query).await?;
         let rows = fleets.iter().map(|fleet| {
             let online = online.iter().find(|online| online.id == fleet.id);
             row(fleet, online.map_or(0, |online| online.devices))
@@ -151,10 +151,10 @@ fn row(fleet: &FleetRow, online: i64) -> Markup {
     }
 }
 
-async fn new(visitor: SessionUser) -> PageResult<Markup> {
+async fn new(user: SessionUser) -> PageResult<Markup> {
     let query = "$select=id,name&$orderby=name asc";
-    let organizations: Vec<NamedRow> = visitor.rows("/organization", query).await?;
-    let types: Vec<NamedRow> = visitor.rows("/device_type", query).await?;
+    let organizations: Vec<NamedRow> = user.rows("/organization", query).await?;
+    let types: Vec<NamedRow> = user.rows("/device_type", query).await?;
     let main = html! {
         h1 { "New fleet" }
         form.card.stack method="post" action="/dashboard/fleets" hx-post="/dashboard/fleets"
@@ -187,15 +187,15 @@ async fn new(visitor: SessionUser) -> PageResult<Markup> {
             }
         }
     };
-    Ok(Page::below(Section::Fleets, "New fleet", main).markup(&visitor))
+    Ok(Page::below(Section::Fleets, "New fleet", main).markup(&user))
 }
 
-async fn create(visitor: SessionUser, form: Form) -> PageResult {
+async fn create(user: SessionUser, form: Form) -> PageResult {
     let body = json!({
         "app_name": form.text("name"),
         "is_for__device_type": form.number("device type")?,
         "organization": form.number("organization")?,
     });
-    let id = visitor.create("/application", body).await?;
-    Ok(visitor.go(&fleet_place(id)))
+    let id = user.create("/application", body).await?;
+    Ok(user.go(&fleet_place(id)))
 }

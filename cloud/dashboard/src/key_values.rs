@@ -37,12 +37,12 @@ pub(super) fn routes() -> Routes {
         .route("/pairs/{resource}/{id}", post(change))
 }
 
-/// Returns the pairs of a kind with this owner, sorted by name, as the visitor sees them.
+/// Returns the pairs of a kind with this owner, sorted by name, as the user sees them.
 ///
 /// # Errors
 /// If the API refuses the request, or the database fails.
 pub(crate) async fn list(
-    visitor: &SessionUser,
+    user: &SessionUser,
     kind: KeyValueKind,
     owner: i64,
 ) -> PageResult<Vec<KeyValue>> {
@@ -52,7 +52,7 @@ pub(crate) async fn list(
         kind.link(),
         kind.name()
     );
-    visitor.rows(&format!("/{}", kind.resource()), &query).await
+    user.rows(&format!("/{}", kind.resource()), &query).await
 }
 
 /// A variable of a service, on every device of its fleet.
@@ -63,12 +63,12 @@ pub(crate) struct ServiceKeyValue {
     pub(crate) pair: KeyValue,
 }
 
-/// Returns the variables of a fleet's services, sorted by name, as the visitor sees them.
+/// Returns the variables of a fleet's services, sorted by name, as the user sees them.
 ///
 /// # Errors
 /// As [`list`].
 pub(crate) async fn load_service_variables(
-    visitor: &SessionUser,
+    user: &SessionUser,
     fleet: i64,
 ) -> PageResult<Vec<ServiceKeyValue>> {
     let resource = KeyValueKind::ServiceVariable.resource();
@@ -76,7 +76,7 @@ pub(crate) async fn load_service_variables(
         "$select=id,name,value,is_secret,service&$filter=service/any(s:s/application eq {fleet})\
          &$orderby=name asc&$top={MOST}"
     );
-    visitor.rows(&format!("/{resource}"), &query).await
+    user.rows(&format!("/{resource}"), &query).await
 }
 
 /// Returns the tags of a kind with this owner, on the page at `back`, as a live part.
@@ -84,12 +84,12 @@ pub(crate) async fn load_service_variables(
 /// # Errors
 /// As [`list`].
 pub(crate) async fn tags(
-    visitor: &SessionUser,
+    user: &SessionUser,
     kind: KeyValueKind,
     owner: i64,
     back: &str,
 ) -> PageResult<LiveFragment> {
-    let tags = list(visitor, kind, owner).await?;
+    let tags = list(user, kind, owner).await?;
     let table = KeyValueTable {
         part: "tags",
         caption: "Tags",
@@ -100,7 +100,7 @@ pub(crate) async fn tags(
     Ok(table.fragment())
 }
 
-/// The section of a page with its tags ([`tags`]), and the form that adds to them if the visitor may do so.
+/// The section of a page with its tags ([`tags`]), and the form that adds to them if the user may do so.
 pub(crate) fn tags_section(
     tags: &LiveFragment,
     may_change: bool,
@@ -117,7 +117,7 @@ pub(crate) fn tags_section(
 /// # Errors
 /// If the API refuses the request, or the database fails.
 pub(crate) async fn set(
-    visitor: &SessionUser,
+    user: &SessionUser,
     kind: KeyValueKind,
     owner: i64,
     name: &str,
@@ -131,7 +131,7 @@ pub(crate) async fn set(
         literal(name)
     );
     let body = json!({ "value": value });
-    visitor.change(Verb::Put, &path, "", body).await?;
+    user.change(Verb::Put, &path, "", body).await?;
     Ok(())
 }
 
@@ -143,13 +143,13 @@ fn path(kind: KeyValueKind, id: i64) -> String {
 /// Removes a pair.
 ///
 /// # Errors
-/// 404 if there is none that the visitor may remove; if the database fails.
-pub(crate) async fn remove(visitor: &SessionUser, kind: KeyValueKind, id: i64) -> PageResult<()> {
-    visitor.delete(&path(kind, id)).await
+/// 404 if there is none that the user may remove; if the database fails.
+pub(crate) async fn remove(user: &SessionUser, kind: KeyValueKind, id: i64) -> PageResult<()> {
+    user.delete(&path(kind, id)).await
 }
 
 /// `POST /dashboard/pairs`: `to` is the resource and the owner, `back` the page without a script.
-async fn add(visitor: SessionUser, form: Form) -> PageResult {
+async fn add(user: SessionUser, form: Form) -> PageResult {
     let to = form.text("to").split_once(' ');
     let to = to.and_then(|(resource, owner)| Some((resource, owner.parse::<i64>().ok()?)));
     let (resource, owner) =
@@ -168,28 +168,28 @@ async fn add(visitor: SessionUser, form: Form) -> PageResult {
         body.insert("is_secret".to_owned(), json!(true));
     }
     let path = format!("/{resource}");
-    visitor.create(&path, Value::Object(body)).await?;
-    Ok(visitor.done(&format!("Added {name}."), back(&form)))
+    user.create(&path, Value::Object(body)).await?;
+    Ok(user.done(&format!("Added {name}."), back(&form)))
 }
 
 /// `POST /dashboard/pairs/<resource>/<id>`: another `value`, perhaps `secret` from now on, or `delete`.
 async fn change(
-    visitor: SessionUser,
+    user: SessionUser,
     Path((resource, id)): Path<(String, i64)>,
     form: Form,
 ) -> PageResult {
     let kind = KeyValueKind::named(&resource)?;
     if form.has("delete") {
-        remove(&visitor, kind, id).await?;
-        return Ok(visitor.done("Deleted.", back(&form)));
+        remove(&user, kind, id).await?;
+        return Ok(user.done("Deleted.", back(&form)));
     }
     let mut body = json!({ "value": form.exact("value") });
     // Without the tick it stays as it was.
     if form.has("secret") && kind.may_be_secret() {
         body["is_secret"] = json!(true);
     }
-    visitor.patch(&path(kind, id), body).await?;
-    Ok(visitor.done("Saved.", back(&form)))
+    user.patch(&path(kind, id), body).await?;
+    Ok(user.done("Saved.", back(&form)))
 }
 
 /// The page that a form was on.

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! request ── guard     refuses requests of other sites; headers of answers; pages of refusals
-//!         ├─ visitor   the user, by the cookie of the session, which the API does not accept
+//!         ├─ user      the user, by the cookie of the session, which the API does not accept
 //!         ├─ data      what the user may read and change: the data API's own statements, with the user's rights
 //!         ├─ page      the layout; each page is markup that escapes its values
 //!         └─ live      server-sent events: parts of an open page, sent when they change

@@ -37,8 +37,8 @@ use super::state::{DashboardState, Routes};
 /// The minimum time between two updates.
 const REST: Duration = Duration::from_secs(1);
 /// The maximum time between two updates: other replicas do not announce everything that they write.
-const LOOK: Duration = Duration::from_secs(5);
-/// The pause after an update as a multiple of its duration, up to [`LOOK`].
+const RENDER_INTERVAL: Duration = Duration::from_secs(5);
+/// The pause after an update as a multiple of its duration, up to [`RENDER_INTERVAL`].
 const SPARED: u32 = 9;
 /// The interval of keep-alive messages.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
@@ -73,17 +73,17 @@ pub(crate) trait LivePage: Sized + Send + Sync + 'static {
     /// Reads what the page shows.
     ///
     /// # Errors
-    /// 404 if the visitor does not see it (any more).
+    /// 404 if the user does not see it (any more).
     fn load(
-        visitor: &SessionUser,
+        user: &SessionUser,
         address: Self::Address,
     ) -> impl Future<Output = PageResult<Self>> + Send;
 
-    /// Returns the parts, as the visitor sees them at this moment.
+    /// Returns the parts, as the user sees them at this moment.
     ///
     /// # Errors
     /// If the API refuses what they show, or the database fails.
-    fn parts(&self, visitor: &SessionUser) -> impl Future<Output = PageResult<Self::Parts>> + Send;
+    fn parts(&self, user: &SessionUser) -> impl Future<Output = PageResult<Self::Parts>> + Send;
 
     /// Returns the whole page, with the parts in their places.
     ///
@@ -91,7 +91,7 @@ pub(crate) trait LivePage: Sized + Send + Sync + 'static {
     /// As [`LivePage::parts`].
     fn page(
         &self,
-        visitor: &SessionUser,
+        user: &SessionUser,
         parts: Self::Parts,
     ) -> impl Future<Output = PageResult<Page>> + Send;
 
@@ -101,7 +101,7 @@ pub(crate) trait LivePage: Sized + Send + Sync + 'static {
     /// If the database fails.
     fn more_events(
         &self,
-        _visitor: &SessionUser,
+        _user: &SessionUser,
     ) -> impl Future<Output = PageResult<BoxStream<'static, Event>>> + Send {
         async { Ok(stream::empty().boxed()) }
     }
@@ -111,41 +111,41 @@ pub(crate) trait LivePage: Sized + Send + Sync + 'static {
 pub(crate) fn live_page<P: LivePage>(address: &str) -> Routes {
     Routes::new()
         .route(address, get(show::<P>))
-        .route(&format!("{address}/live"), get(follow::<P>))
+        .route(&format!("{address}/live"), get(stream_fragments::<P>))
 }
 
 /// `GET <page>`
 pub(crate) async fn show<P: LivePage>(
-    visitor: SessionUser,
+    user: SessionUser,
     address: P::Address,
 ) -> PageResult<Markup> {
-    let page = P::load(&visitor, address).await?;
-    let parts = page.parts(&visitor).await?;
-    Ok(page.page(&visitor, parts).await?.markup(&visitor))
+    let page = P::load(&user, address).await?;
+    let parts = page.parts(&user).await?;
+    Ok(page.page(&user, parts).await?.markup(&user))
 }
 
 /// `GET <page>/live`: an event has the name of its part. `left` tells the script to reload the page: the session has
 /// ended, or what the page shows no longer exists.
-async fn follow<P: LivePage>(
+async fn stream_fragments<P: LivePage>(
     State(state): State<DashboardState>,
-    visitor: SessionUser,
+    user: SessionUser,
     address: P::Address,
 ) -> PageResult {
     // Before the first rendering, so that no change is missed.
-    let written = visitor.cloud.database.written();
-    let news = visitor.cloud.bus.subscribe();
-    let page = P::load(&visitor, address.clone()).await?;
+    let written = user.cloud.database.written();
+    let notifications = user.cloud.bus.subscribe();
+    let page = P::load(&user, address.clone()).await?;
     let over = CancellationToken::new();
-    let more = page.more_events(&visitor).await?;
+    let more = page.more_events(&user).await?;
     let more = more.take_until(over.clone().cancelled_owned());
     let over = over.drop_guard();
-    let first = page.parts(&visitor).await?;
+    let first = page.parts(&user).await?;
     let mut live = LiveStream::<P> {
         written,
-        news,
-        _place: state.live.enter(visitor.claims.id).map_err(PageError)?,
+        notifications,
+        _place: state.live.enter(user.claims.id).map_err(PageError)?,
         pages: state.live,
-        visitor,
+        user,
         address,
         waiting: VecDeque::new(),
         sent: HashMap::new(),
@@ -154,7 +154,7 @@ async fn follow<P: LivePage>(
     };
     live.send(first);
     let events = stream::unfold((live, over), |(mut live, over)| async move {
-        let stop = live.visitor.cloud.stop.clone();
+        let stop = live.user.cloud.stop.clone();
         let event = stop.run_until_cancelled(live.next()).await??;
         Some((event, (live, over)))
     });
@@ -166,12 +166,12 @@ async fn follow<P: LivePage>(
 /// The stream of events for an open page.
 struct LiveStream<P: LivePage> {
     pages: Arc<LivePages>,
-    visitor: SessionUser,
+    user: SessionUser,
     address: P::Address,
     /// Notifies of writes by this program,
     written: watch::Receiver<u64>,
     /// and of writes by others, as far as they announce them.
-    news: Subscription,
+    notifications: Subscription,
     waiting: VecDeque<Event>,
     /// The last text that was sent of each part.
     sent: HashMap<&'static str, String>,
@@ -190,10 +190,10 @@ impl<P: LivePage> LiveStream<P> {
             if self.over {
                 return None;
             }
-            let _ = timeout(LOOK, async {
+            let _ = timeout(RENDER_INTERVAL, async {
                 tokio::select! {
                     _ = self.written.changed() => {}
-                    _ = self.news.next() => {}
+                    _ = self.notifications.next() => {}
                 }
             })
             .await;
@@ -203,14 +203,14 @@ impl<P: LivePage> LiveStream<P> {
             // It fails only if the semaphore is closed, which never happens while the program runs.
             let turn = pages.turn().await;
             self.written.mark_unchanged();
-            self.look().await;
+            self.render().await;
             drop(turn);
             let spared = begun.elapsed() * SPARED;
-            self.rest = Instant::now() + spared.clamp(REST, LOOK);
+            self.rest = Instant::now() + spared.clamp(REST, RENDER_INTERVAL);
         }
     }
 
-    async fn look(&mut self) {
+    async fn render(&mut self) {
         match self.parts().await {
             Ok(Some(parts)) => self.send(parts),
             Ok(None) => self.leave(),
@@ -218,7 +218,7 @@ impl<P: LivePage> LiveStream<P> {
             // A temporary failure: the next update may succeed.
             Err(PageError(error)) => {
                 tracing::warn!(
-                    user = self.visitor.claims.id,
+                    user = self.user.claims.id,
                     ?error,
                     "failed to update an open page"
                 );
@@ -228,11 +228,11 @@ impl<P: LivePage> LiveStream<P> {
 
     /// Renders the parts; returns `None` once the session has ended.
     async fn parts(&mut self) -> PageResult<Option<P::Parts>> {
-        if !self.visitor.still_there().await? {
+        if !self.user.still_there().await? {
             return Ok(None);
         }
-        let page = P::load(&self.visitor, self.address.clone()).await?;
-        page.parts(&self.visitor).await.map(Some)
+        let page = P::load(&self.user, self.address.clone()).await?;
+        page.parts(&self.user).await.map(Some)
     }
 
     fn send(&mut self, parts: P::Parts) {

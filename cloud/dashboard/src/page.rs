@@ -66,8 +66,8 @@ impl Page {
         }
     }
 
-    /// Renders the whole page for this visitor.
-    pub(crate) fn markup(&self, visitor: &SessionUser) -> Markup {
+    /// Renders the whole page for this user.
+    pub(crate) fn markup(&self, user: &SessionUser) -> Markup {
         let menu = [Section::Fleets, Section::Account];
         let header = html! {
             nav.menu aria-label="Main" {
@@ -76,7 +76,7 @@ impl Page {
                 }
             }
             form.who method="post" action="/dashboard/sign-out" {
-                span.name { (visitor.name) }
+                span.name { (user.name) }
                 button.quiet type="submit" { "Sign out" }
             }
         };

@@ -13,7 +13,7 @@ const FLEETS: usize = 500;
 /// The maximum number of releases to choose from: the latest ones.
 const RELEASES: usize = 100;
 
-/// Fleets that the visitor sees.
+/// Fleets that the user sees.
 pub(crate) struct FleetPicker(Vec<FleetOption>);
 
 #[derive(Deserialize)]
@@ -28,14 +28,14 @@ impl FleetPicker {
     ///
     /// # Errors
     /// If the database fails.
-    pub(crate) async fn load(visitor: &SessionUser, but: Option<i64>) -> PageResult<Self> {
+    pub(crate) async fn load(user: &SessionUser, but: Option<i64>) -> PageResult<Self> {
         let but = but.map(|fleet| format!(" and not(id eq {fleet})"));
         let query = format!(
             "$select=id,app_name,slug&$filter=is_of__class eq 'fleet' and is_host eq false{}\
              &$orderby=app_name asc&$top={FLEETS}",
             but.unwrap_or_default()
         );
-        Ok(FleetPicker(visitor.rows("/application", &query).await?))
+        Ok(FleetPicker(user.rows("/application", &query).await?))
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -67,12 +67,12 @@ struct ReleaseOption {
 impl ReleasePicker {
     /// # Errors
     /// If the database fails.
-    pub(crate) async fn load(visitor: &SessionUser, fleet: i64) -> PageResult<Self> {
+    pub(crate) async fn load(user: &SessionUser, fleet: i64) -> PageResult<Self> {
         let query = format!(
             "$select=id,commit,raw_version,created_at&$filter=belongs_to__application eq {fleet} \
              and status eq 'success' and is_invalidated eq false&$orderby=created_at desc&$top={RELEASES}"
         );
-        let releases = visitor.rows("/release", &query).await?;
+        let releases = user.rows("/release", &query).await?;
         Ok(ReleasePicker(releases))
     }
 

@@ -33,14 +33,14 @@ pub(super) fn routes() -> Routes {
 }
 
 /// `GET /dashboard/organizations?after=<id>`: all organizations, for administrators of the cloud.
-async fn list(visitor: SessionUser, Search(search): Search) -> PageResult<Markup> {
-    if !is_one(&visitor.cloud, &visitor.identity).await? {
+async fn list(user: SessionUser, Search(search): Search) -> PageResult<Markup> {
+    if !is_one(&user.cloud, &user.identity).await? {
         return Err(PageError::nothing_here());
     }
     let after = search.text("after").parse::<i64>().unwrap_or(0);
     let select = SystemPurpose::Administration
         .sql("SELECT id, name, handle FROM organization WHERE id > ? ORDER BY id LIMIT ?");
-    let database = &visitor.cloud.database;
+    let database = &user.cloud.database;
     let rows = database.rows(&select.with(after).with(MOST)).await?;
     let mut organizations = Vec::with_capacity(rows.len());
     for row in &rows {
@@ -67,25 +67,25 @@ async fn list(visitor: SessionUser, Search(search): Search) -> PageResult<Markup
             p { a.button href={ (PLACE) "?after=" (id) } { "More" } }
         }
     };
-    Ok(Page::below(Section::Account, "Organizations", main).markup(&visitor))
+    Ok(Page::below(Section::Account, "Organizations", main).markup(&user))
 }
 
 /// `GET /dashboard/organizations/<id>`
-async fn page(visitor: SessionUser, Number(id): Number) -> PageResult<Markup> {
-    let changes = is_one(&visitor.cloud, &visitor.identity).await?;
-    if !changes && !may_read(&visitor.cloud, &visitor.identity, id).await? {
+async fn page(user: SessionUser, Number(id): Number) -> PageResult<Markup> {
+    let changes = is_one(&user.cloud, &user.identity).await?;
+    if !changes && !may_read(&user.cloud, &user.identity, id).await? {
         return Err(PageError::nothing_here());
     }
     let name = SystemPurpose::Administration
         .sql("SELECT name FROM organization WHERE id = ?")
         .with(id);
-    let name = visitor.cloud.database.row(&name).await?;
+    let name = user.cloud.database.row(&name).await?;
     let name = name.ok_or_else(PageError::nothing_here)?.some_text(0)?;
-    let usage = usage(&visitor.cloud, id).await?;
+    let usage = usage(&user.cloud, id).await?;
     let main = html! {
         h1 { (name) }
         @if changes {
-            (form(&visitor, id, &usage))
+            (form(&user, id, &usage))
         } @else {
             (card("quotas", "Quotas", &html! {
                 p.faint { "An administrator of the cloud changes the limits." }
@@ -98,16 +98,16 @@ async fn page(visitor: SessionUser, Number(id): Number) -> PageResult<Markup> {
         page.above
             .push(("Organizations".to_owned(), PLACE.to_owned()));
     }
-    Ok(page.markup(&visitor))
+    Ok(page.markup(&user))
 }
 
 /// The usage and limits of the organization that owns a fleet, with a form for people who may change the limits.
 pub(super) async fn render_owner(
-    visitor: &SessionUser,
+    user: &SessionUser,
     organization: &NamedRow,
 ) -> PageResult<Markup> {
-    let usage = usage(&visitor.cloud, organization.id).await?;
-    let may_change = is_one(&visitor.cloud, &visitor.identity).await?;
+    let usage = usage(&user.cloud, organization.id).await?;
+    let may_change = is_one(&user.cloud, &user.identity).await?;
     let quotas = html! {
         p.faint {
             "How much " strong { (organization.name) } " stores, and its limits. An administrator of the cloud changes
@@ -154,7 +154,7 @@ fn usage_table(quotas: &[QuotaUsage], editable: bool) -> Markup {
     }
 }
 
-fn form(visitor: &SessionUser, organization: i64, quotas: &[QuotaUsage]) -> Markup {
+fn form(user: &SessionUser, organization: i64, quotas: &[QuotaUsage]) -> Markup {
     let place = format!("{PLACE}/{organization}/quotas");
     html! {
         form.card.stack method="post" action=(place) hx-post=(place) hx-target="find .answer" hx-sync="this:drop"
@@ -162,7 +162,7 @@ fn form(visitor: &SessionUser, organization: i64, quotas: &[QuotaUsage]) -> Mark
             h2 id="quotas" { "Quotas" }
             p.faint { "An empty limit means the cloud's default, which is shown in grey." }
             (usage_table(quotas, true))
-            @if !visitor.claims.fresh() {
+            @if !user.claims.fresh() {
                 label { "Your password"
                     input type="password" name="password" required maxlength="1000" autocomplete="current-password";
                 }
@@ -176,11 +176,11 @@ fn form(visitor: &SessionUser, organization: i64, quotas: &[QuotaUsage]) -> Mark
 /// `POST /dashboard/organizations/<id>/quotas`: sets all of them, as given in the form.
 async fn change(
     ConnectInfo(from): ConnectInfo<SocketAddr>,
-    visitor: SessionUser,
+    user: SessionUser,
     Number(id): Number,
     form: Form,
 ) -> PageResult {
-    if !is_one(&visitor.cloud, &visitor.identity).await? {
+    if !is_one(&user.cloud, &user.identity).await? {
         return Err(PageError::nothing_here());
     }
     let mut changes = Changes::new();
@@ -200,8 +200,8 @@ async fn change(
             }
         });
     }
-    let identity = with_password(&visitor, &form, from).await?;
-    let result = give(&visitor.cloud, &identity, id, &changes).await;
+    let identity = with_password(&user, &form, from).await?;
+    let result = give(&user.cloud, &identity, id, &changes).await;
     result.map_err(|error| explained(error, "to save the quotas"))?;
-    Ok(visitor.done("The quotas were saved.", &format!("{PLACE}/{id}")))
+    Ok(user.done("The quotas were saved.", &format!("{PLACE}/{id}")))
 }

@@ -11,30 +11,30 @@ use super::form::Form;
 use super::page_error::PageResult;
 use super::session_user::SessionUser;
 
-/// Returns the visitor as if they had just signed in, if the form contains their password.
+/// Returns the user as if they had just signed in, if the form contains their password.
 ///
 /// # Errors
 /// 403 if the password is wrong.
 pub(crate) async fn with_password(
-    visitor: &SessionUser,
+    user: &SessionUser,
     form: &Form,
     from: SocketAddr,
 ) -> PageResult<Identity> {
-    let mut identity = visitor.identity.clone();
+    let mut identity = user.identity.clone();
     if !form.exact("password").is_empty() {
         let password = form.exact("password").to_owned();
-        let user = verified(
-            &visitor.cloud,
-            Claim::User(visitor.claims.id),
+        let verified = verified(
+            &user.cloud,
+            Claim::User(user.claims.id),
             password,
             from.ip(),
         )
         .await;
-        user.map_err(|error| match error {
+        verified.map_err(|error| match error {
             Refusal::Unauthorized => Refusal::Forbidden("The password is incorrect.".to_owned()),
             error => error,
         })?;
-        let mut claims = visitor.claims.clone();
+        let mut claims = user.claims.clone();
         claims.auth_time = now();
         identity.credential = Credential::Session(claims);
     }

@@ -49,29 +49,27 @@ impl LivePage for ReleasePage {
     type Address = Number;
     type Parts = [LiveFragment; 3];
 
-    async fn load(visitor: &SessionUser, Number(id): Number) -> PageResult<Self> {
-        let release = Release::find(visitor, id).await?;
-        // Empty if the visitor does not see it.
+    async fn load(user: &SessionUser, Number(id): Number) -> PageResult<Self> {
+        let release = Release::find(user, id).await?;
+        // Empty if the user does not see it.
         let fleet = release.fleet.first().ok_or_else(PageError::nothing_here)?;
-        let fleet = Fleet::find(visitor, fleet.id).await?;
+        let fleet = Fleet::find(user, fleet.id).await?;
         Ok(ReleasePage { release, fleet })
     }
 
-    async fn parts(&self, visitor: &SessionUser) -> PageResult<Self::Parts> {
+    async fn parts(&self, user: &SessionUser) -> PageResult<Self::Parts> {
         let ReleasePage { release, fleet } = self;
         let id = release.name.id;
         let filter = format!("is_running__release eq {id}");
-        let count = visitor
-            .count("/device", &format!("$filter={filter}"))
-            .await?;
+        let count = user.count("/device", &format!("$filter={filter}")).await?;
         let query = format!(
             "$select=uuid,device_name,overall_status&$filter={filter}&$orderby=device_name asc&$top={MOST}"
         );
-        let devices: Vec<RunningDevice> = visitor.rows("/device", &query).await?;
+        let devices: Vec<RunningDevice> = user.rows("/device", &query).await?;
         Ok([
             LiveFragment::new("head", head::head(fleet, release)),
             LiveFragment::new("devices", running_devices(&devices, count)),
-            tags(visitor, KeyValueKind::ReleaseTag, id, &release.name.place()).await?,
+            tags(user, KeyValueKind::ReleaseTag, id, &release.name.place()).await?,
         ])
     }
 
@@ -83,7 +81,7 @@ impl LivePage for ReleasePage {
         let word = html! { "commit, " code { (release.name.commit) } };
         let main = html! {
             (head.placed())
-            div.answer id="said" role="status" {}
+            div.answer id="result" role="status" {}
             section.stack aria-labelledby="services" {
                 h2 id="services" { "Services" }
                 (services(release))

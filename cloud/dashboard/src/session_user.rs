@@ -1,4 +1,4 @@
-//! The visitor of the dashboard: a user, identified by the cookie of their session.
+//! The signed-in user of the dashboard, identified by the cookie of their session.
 //!
 //! The cookie contains a session token, which is valid only for the dashboard.
 
@@ -67,8 +67,8 @@ impl FromRequestParts<DashboardState> for SessionUser {
         state: &DashboardState,
     ) -> Result<Self, Response> {
         match find_user(&state.cloud, &parts.headers).await {
-            Ok(Some(visitor)) => match state.cloud.auth.charge(&visitor.identity, parts) {
-                Ok(()) => Ok(visitor),
+            Ok(Some(user)) => match state.cloud.auth.charge(&user.identity, parts) {
+                Ok(()) => Ok(user),
                 Err(error) => Err(PageError(error).into_response()),
             },
             Ok(None) => Err(to_sign_in(parts)),
@@ -163,8 +163,8 @@ pub(super) async fn renewed_cookie(
         return None;
     }
     // Without a session, or if the database fails, the cookie is left unchanged.
-    let visitor = find_user(cloud, headers).await.ok().flatten()?;
-    let token = cloud.auth.sessions.token(visitor.claims).ok()?;
+    let user = find_user(cloud, headers).await.ok().flatten()?;
+    let token = cloud.auth.sessions.token(user.claims).ok()?;
     session_cookie(cloud, &token).ok()
 }
 

@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_and_times_are_said_shortly() {
+    fn sizes_and_times_are_shown_in_short_form() {
         for (number, text) in [
             (0, "0 B"),
             (999, "999 B"),

@@ -99,8 +99,8 @@ fn form(next: &str, name: &str, wrong: Option<&str>) -> Markup {
 
 /// Ends the session, also for anybody who has a copy of its cookie.
 async fn sign_out(State(cloud): State<SharedCloud>, headers: HeaderMap) -> PageResult {
-    if let Some(visitor) = session_user::find_user(&cloud, &headers).await? {
-        sessions::end(&cloud, &visitor.claims).await?;
+    if let Some(user) = session_user::find_user(&cloud, &headers).await? {
+        sessions::end(&cloud, &user.claims).await?;
     }
     let cookie = session_user::expired_cookie(&cloud);
     let to = Redirect::to("/dashboard/sign-in");

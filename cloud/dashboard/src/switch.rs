@@ -147,7 +147,7 @@ fn flag(value: &str) -> Option<bool> {
 }
 
 /// `POST /dashboard/switch`
-async fn turn(visitor: SessionUser, form: Form) -> PageResult {
+async fn turn(user: SessionUser, form: Form) -> PageResult {
     let name = form.text("setting");
     let switch = ALL.into_iter().find(|switch| switch.name() == name);
     let switch = switch.ok_or_else(PageError::nothing_here)?;
@@ -157,19 +157,19 @@ async fn turn(visitor: SessionUser, form: Form) -> PageResult {
         .ok_or_else(PageError::nothing_here)?;
     let owner = form.number("owner")?;
     let on = form.text("on") == "yes";
-    let branding = &visitor.cloud.configuration.branding;
-    let own = key_values::list(&visitor, kind, owner).await?;
+    let branding = &user.cloud.configuration.branding;
+    let own = key_values::list(&user, kind, owner).await?;
     let name = format!("{}{}", branding.env_prefix, switch.name());
     let value = if on { "true" } else { "false" };
-    key_values::set(&visitor, kind, owner, &name, value).await?;
+    key_values::set(&user, kind, owner, &name, value).await?;
     // Settings under its other names would contradict it.
     for other in switch.find_settings(branding, &own) {
         if other.name != name {
-            key_values::remove(&visitor, kind, other.id).await?;
+            key_values::remove(&user, kind, other.id).await?;
         }
     }
     let word = format!("{} is {} now.", switch.label, if on { "on" } else { "off" });
-    Ok(visitor.done(&word, back(&form)))
+    Ok(user.done(&word, back(&form)))
 }
 
 #[cfg(test)]

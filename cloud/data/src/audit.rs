@@ -26,7 +26,7 @@ const MOST: usize = 8000;
 /// Replaces a value that is not recorded.
 const HIDDEN: &str = "…";
 /// Resources whose changes follow from others, or are recorded under other verbs.
-const UNTOLD: [&str; 5] = [
+const UNRECORDED: [&str; 5] = [
     "actor",
     "audit_event",
     "device_history",
@@ -237,7 +237,7 @@ impl Writer<'_> {
         ids: &[i64],
         values: &Record,
     ) -> Result<(), DataError> {
-        if UNTOLD.contains(&resource.name) || ids.is_empty() {
+        if UNRECORDED.contains(&resource.name) || ids.is_empty() {
             return Ok(());
         }
         let caller = self.context.caller;

@@ -60,7 +60,7 @@ pub enum DataError {
         field: String,
     },
     /// A foreign key is violated, and SQLite does not report which one.
-    #[error("a link refers to a record that does not exist, or to one that was to be deleted")]
+    #[error("a link refers to a record that does not exist, or to one that is being deleted")]
     ForeignKey,
     /// Other transactions used the same rows; the transaction may be repeated.
     #[error("others are changing the same rows; try again")]
@@ -69,7 +69,7 @@ pub enum DataError {
     #[error("the database is too busy; try again later")]
     Busy(#[source] sqlx::Error),
     /// A statement exceeded its time limit.
-    #[error("the request takes the database too long")]
+    #[error("the database needs too long for the request")]
     TooSlow(#[source] sqlx::Error),
     /// The response would be too large.
     #[error(
@@ -81,7 +81,9 @@ pub enum DataError {
     #[error("the rows were not read in time")]
     Unread,
     /// The statement has more values or parts than the database accepts in one.
-    #[error("the request has more values or conditions than one statement may; ask in parts")]
+    #[error(
+        "the request has more values or conditions than one statement may have; split it into several"
+    )]
     TooComplex(#[source] sqlx::Error),
     /// The disk has no space for the data to be written.
     #[error(

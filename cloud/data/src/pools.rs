@@ -170,7 +170,7 @@ impl Pools {
         if path.is_empty() || path == ":memory:" {
             return Err(DataError::Address {
                 url: url.to_owned(),
-                reason: "several connections share the database, so it has to be a file",
+                reason: "several connections share the database, so it must be a file",
             });
         }
         let connect = SqliteConnectOptions::new()

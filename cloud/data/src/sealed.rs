@@ -91,17 +91,17 @@ pub async fn check_keys(database: &Database, keyring: &Keyring) -> Result<(), Da
             Err(UnreadableSecret::NoKey { key, .. }) => {
                 if let Some(place) = use_of(database, &key).await? {
                     return Err(DataError::Keys(format!(
-                        "the database holds values that are encrypted with the key `{key}` ({place}, for one), and \
-                         that key is not among the given ones: put it back into the file that `secrets_key_file` \
-                         names, and take it out once `fleet-cloud rotate-secrets` says that it encrypts nothing"
+                        "the database contains values encrypted with the key `{key}` (for example {place}), but the \
+                         file that `secrets_key_file` names does not contain this key: put it back, and remove it once \
+                         `fleet-cloud rotate-secrets` reports that it is no longer used"
                     )));
                 }
             }
             Err(_) => {
                 let key = keyring::key_of(&stored).unwrap_or_default();
                 return Err(DataError::Keys(format!(
-                    "the key `{key}` is not the one of that name that the database is encrypted with: put the right \
-                     one into the file that `secrets_key_file` names, and give a new key a name of its own"
+                    "the database is encrypted with another key that is also called `{key}`: put that one into the file \
+                     that `secrets_key_file` names, and give the new key another name"
                 )));
             }
         }

@@ -16,7 +16,7 @@ use crate::odata;
 use crate::session::{self, Session};
 use crate::words::in_words;
 pub(crate) use answer::message_in;
-use answer::{asked_to_wait, bounded};
+use answer::{bounded, requested_wait};
 
 const CONNECT: Duration = Duration::from_secs(10);
 /// The time limit from a request to the end of its answer; devices may take 50 s for theirs.
@@ -229,7 +229,7 @@ impl Cloud {
                 .send()
                 .await
                 .map_err(|error| self.unreachable(error))?;
-            let Some(wait) = asked_to_wait(&answer) else {
+            let Some(wait) = requested_wait(&answer) else {
                 return Ok(answer);
             };
             if wait > LONGEST_WAIT || tries == TRIES {

@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_be_several_is_told_with_all_of_them() {
+    fn an_ambiguous_name_is_reported_with_all_matches() {
         let found = |found: Vec<i32>| one("device", "x", found, ToString::to_string);
         assert_eq!(found(vec![1]).ok(), Some(1));
         assert_eq!(found(vec![]).err().map(|f| f.kind), Some(Kind::NotFound));

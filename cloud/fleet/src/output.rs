@@ -304,7 +304,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_others_wrote_does_not_steer_the_terminal() {
+    fn foreign_text_does_not_control_the_terminal() {
         assert_eq!(printable("a\u{1b}[2Jb\r\u{7}c\td"), "a[2Jbc\td");
         assert_eq!(printable("a\u{9b}31mb"), "a31mb");
         assert_eq!(printable("a\u{202e}b"), "ab");

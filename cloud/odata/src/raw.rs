@@ -66,7 +66,7 @@ pub(crate) fn decode(
         Err(error) => {
             let at = places.get(error.utf8_error().valid_up_to());
             let at = at.copied().unwrap_or(begin);
-            Err(ParseError::new(at, "what is encoded is not UTF-8"))
+            Err(ParseError::new(at, "the percent-encoded text is not UTF-8"))
         }
     }
 }
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_badly_encoded_is_refused_where_it_stands() {
+    fn invalid_percent_encoding_is_refused_at_its_position() {
         for (raw, at) in [
             ("ab%", 2),
             ("ab%2", 2),

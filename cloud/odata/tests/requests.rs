@@ -235,7 +235,7 @@ fn options_are_read_at_every_depth() {
 }
 
 #[test]
-fn what_is_not_of_the_language_is_refused_where_it_stops_to_be() {
+fn invalid_requests_are_refused_at_the_position_of_the_error() {
     for (url, expected) in [
         (
             "",

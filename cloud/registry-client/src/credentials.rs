@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_docker_keeps_is_found_by_the_registrys_name() {
+    fn credentials_of_docker_are_found_by_the_registrys_name() {
         let kept = json!({ "auths": {
             "r.io": { "auth": "YTpi" },
             "https://index.docker.io/v1/": { "auth": "Yzpk" },

@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_digest_is_told_from_what_looks_like_one() {
+    fn similar_texts_are_not_mistaken_for_digests() {
         assert!(is_digest(&format!("sha256:{}", "0f".repeat(32))));
         for text in [
             "sha256:ab",

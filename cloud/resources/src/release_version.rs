@@ -60,7 +60,7 @@ impl std::fmt::Display for ReleaseVersion {
 impl ReleaseVersion {
     /// Returns the number that `revN` in the build part requests: the release must get exactly this one.
     #[must_use]
-    pub fn asked_revision(&self) -> Option<i64> {
+    pub fn requested_revision(&self) -> Option<i64> {
         self.build.split('.').find_map(|part| {
             let digits = part.strip_prefix("rev")?;
             digits.parse().ok().filter(|_| !digits.starts_with('+'))

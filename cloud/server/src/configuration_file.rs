@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_used_is_named() {
+    fn unusable_settings_are_named() {
         let refused = |arguments: Serve| format!("{:#}", load(arguments).expect_err("refused"));
         let listen = Serve {
             listen: Some("nowhere".to_owned()),

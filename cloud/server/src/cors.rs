@@ -40,21 +40,21 @@ impl Origin {
             return;
         }
         let headers = response.headers_mut();
-        let mut say = |name: HeaderName, value: &'static str| {
+        let mut set = |name: HeaderName, value: &'static str| {
             headers.insert(name, HeaderValue::from_static(value));
         };
         if self.is_preflight() {
-            say(header::ACCESS_CONTROL_ALLOW_METHODS, METHODS);
-            say(header::ACCESS_CONTROL_ALLOW_HEADERS, HEADERS);
-            say(header::ACCESS_CONTROL_MAX_AGE, MAX_AGE);
+            set(header::ACCESS_CONTROL_ALLOW_METHODS, METHODS);
+            set(header::ACCESS_CONTROL_ALLOW_HEADERS, HEADERS);
+            set(header::ACCESS_CONTROL_MAX_AGE, MAX_AGE);
         }
         // Pages of any origin may send requests, but none with credentials that a browser adds automatically: the API
         // accepts no cookies, and a proxy in front that adds its own credentials must not lend them to whatever page is
         // open.
-        say(header::ACCESS_CONTROL_ALLOW_ORIGIN, "*");
-        say(header::ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED);
-        say(header::X_FRAME_OPTIONS, "DENY");
-        say(header::X_CONTENT_TYPE_OPTIONS, "nosniff");
+        set(header::ACCESS_CONTROL_ALLOW_ORIGIN, "*");
+        set(header::ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED);
+        set(header::X_FRAME_OPTIONS, "DENY");
+        set(header::X_CONTENT_TYPE_OPTIONS, "nosniff");
     }
 }
 

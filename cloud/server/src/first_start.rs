@@ -84,7 +84,7 @@ async fn first_user(cloud: &Cloud) -> Result<Option<InitialSignIn>> {
     }
     if had {
         tracing::warn!(
-            "there is no user any more, and none is created automatically: whoever controls the configuration would become the administrator of what others left behind. To have one created, delete the row \
+            "the cloud has no users any more, and creates none automatically: a new administrator would own what former users left behind. To let the cloud create one, delete the row \
              `{HAD_USERS}` of the table `platform_setting`"
         );
         return Ok(None);

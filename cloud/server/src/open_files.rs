@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_limit_that_is_too_low_for_all_tunnels_is_told_with_what_to_do() {
+    fn a_file_limit_too_low_for_all_tunnels_gives_a_warning_with_a_remedy() {
         assert_eq!(too_few(20_000, 10_000), None);
         assert_eq!(too_few(1_100, 100), None);
         let warning = too_few(1_024, 2_000).expect("a warning");

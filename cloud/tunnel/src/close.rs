@@ -148,7 +148,7 @@ pub struct TunnelCloser<S>(pub(crate) SharedSocket<S>);
 
 impl<S: AsyncRead + AsyncWrite + Unpin> TunnelCloser<S> {
     /// Sets the reason with which the connection is closed, once something closes it.
-    pub fn say(&self, close_reason: CloseReason) {
+    pub fn set_reason(&self, close_reason: CloseReason) {
         self.0.lock().reason_to_send = Some(close_reason);
     }
 

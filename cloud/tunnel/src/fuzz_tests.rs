@@ -142,7 +142,7 @@ fn ends(run: impl Future<Output = ()>) -> Result<(), TestCaseError> {
 }
 
 #[test]
-fn a_device_survives_whatever_its_cloud_sends() {
+fn a_device_survives_any_message_of_its_cloud() {
     fuzz::run("tunnel-device", 150, &sent(), |sent| {
         ends(async {
             let (one, other) = tokio::io::duplex(8 << 10);
@@ -160,7 +160,7 @@ fn a_device_survives_whatever_its_cloud_sends() {
 }
 
 #[test]
-fn a_cloud_survives_whatever_a_device_sends() {
+fn a_cloud_survives_any_message_of_a_device() {
     fuzz::run("tunnel-cloud", 150, &sent(), |sent| {
         ends(async {
             let (one, other) = tokio::io::duplex(8 << 10);

@@ -125,7 +125,7 @@ mod tests {
     const PROTOCOL: &str = "h2.platform";
 
     #[test]
-    fn what_one_end_offers_the_other_takes() {
+    fn an_end_accepts_the_offer_of_the_other() {
         let offer = Offer::new(PROTOCOL).unwrap();
         let answer = accept(&offer.headers(), PROTOCOL).unwrap();
         let status = StatusCode::SWITCHING_PROTOCOLS;
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn each_header_is_looked_at_at_both_ends() {
+    fn both_ends_check_each_header() {
         let offer = Offer::new(PROTOCOL).unwrap();
         let request = offer.headers();
         let answer = accept(&request, PROTOCOL).unwrap();

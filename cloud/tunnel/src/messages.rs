@@ -66,7 +66,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Stream for Messages<S> {
                 Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_))) => continue,
                 Some(Ok(Message::Text(_))) => Some(Err(io::Error::new(
                     io::ErrorKind::InvalidData,
-                    "a text message came through the tunnel, which carries only binary messages",
+                    "the other end sent a text message, but the tunnel carries only binary messages",
                 ))),
                 Some(Err(error)) => ended(error).map(Err),
             };

@@ -256,7 +256,7 @@ async fn serve_result(messages: Vec<Message>) -> hyper::Result<()> {
 }
 
 #[tokio::test]
-async fn what_is_no_tunnel_ends_it() {
+async fn a_message_that_does_not_belong_in_a_tunnel_ends_it() {
     for messages in [
         vec![Message::text("hello")],
         vec![Message::binary(vec![0; 300 << 10])],
@@ -298,7 +298,7 @@ async fn ended_with(farewell: CloseReason, cut: bool) -> Option<CloseMessage> {
         ended = connection.ended() => panic!("{ended:?}"),
     };
     drop(ask);
-    closer.say(farewell);
+    closer.set_reason(farewell);
     match under_way {
         None => connection.ended().await.unwrap(),
         Some(answer) => {

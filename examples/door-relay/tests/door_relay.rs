@@ -25,7 +25,7 @@ async fn start() -> RunningHost {
 }
 
 #[tokio::test]
-async fn the_door_opens_for_whoever_asks() {
+async fn the_door_opens_for_every_caller() {
     let host = start().await;
     let visitor = async {
         host.gpio_is_waited_for("DOOR").await;

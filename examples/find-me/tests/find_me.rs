@@ -11,7 +11,7 @@ fn stock() -> std::path::PathBuf {
 }
 
 #[tokio::test]
-async fn the_stock_plugin_shows_the_device_for_whoever_asks() {
+async fn the_stock_plugin_shows_the_device_for_every_caller() {
     let host = Host::new()
         .plugin(stock())
         .plugin(build(env!("CARGO_MANIFEST_DIR")))

@@ -47,7 +47,7 @@ async fn the_meter_is_read() {
 }
 
 #[tokio::test]
-async fn what_the_meter_says_instead_is_told() {
+async fn an_error_of_the_meter_is_reported() {
     let meter = PseudoTerminal::open();
     let host = start(meter.name()).await;
     let (reading, ()) = tokio::join!(host.get("/v3/line-meter"), answer(&meter, b"ERR 7\x07\r\n"));

@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_staged_is_whole() {
+    fn only_a_completely_installed_version_counts_as_staged() {
         let a = || root("rootfs.0", "booted", "1", "ok");
         for (other, staged) in [
             (root("rootfs.1", "inactive", "2", "ok"), Some("2")),

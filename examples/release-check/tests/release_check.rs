@@ -22,7 +22,7 @@ async fn say(host: &RunningHost, report: &Value) -> u16 {
 }
 
 #[tokio::test]
-async fn a_release_is_healthy_once_it_is_confirmed_and_the_next_has_to_be_anew() {
+async fn a_release_is_healthy_once_it_is_confirmed_and_so_must_be_the_next() {
     let host = start().await;
     let GateVerdict::NotYet {
         plugin,

@@ -21,7 +21,7 @@ async fn the_state_is_shown_in_few_words() {
 }
 
 #[tokio::test]
-async fn what_the_device_refuses_is_refused() {
+async fn the_panel_passes_on_refusals_of_the_device() {
     let host = host("\"POST /v1/restart\"").start().await;
     let request = http::Request::post("/v3/site-panel/7/restart").body("");
     let refused = host.send(request).await;

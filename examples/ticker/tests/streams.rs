@@ -79,7 +79,7 @@ async fn a_body_of_megabytes_streams_through_up_to_the_plugins_limit() {
 }
 
 #[tokio::test]
-async fn a_wrong_count_is_told_by_name() {
+async fn a_wrong_count_is_reported_by_name() {
     let answer = host().await.get("/v3/ticks?count=many").await;
     assert_eq!(answer.status, 400);
     let message = answer.json()["message"].clone();

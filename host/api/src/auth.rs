@@ -11,7 +11,7 @@ use model::{key_in_query, query_without_key};
 use store::KeyOwner;
 
 use crate::answer::Failure;
-use crate::caller::{Caller, Scope};
+use crate::caller::{Caller, KeyScope};
 use crate::client_connection::ClientConnection;
 use crate::listener::LocalModeAuth;
 use crate::message::Request;
@@ -56,9 +56,9 @@ impl<'a> Credentials<'a> {
             None => false,
         };
         let scope = match &self.key {
-            _ if open => Scope::All,
-            Some(KeyOwner::Global) => Scope::All,
-            Some(KeyOwner::Service { app, .. }) => Scope::App(*app),
+            _ if open => KeyScope::All,
+            Some(KeyOwner::Global) => KeyScope::All,
+            Some(KeyOwner::Service { app, .. }) => KeyScope::App(*app),
             None => return Err(Failure::Unauthorized),
         };
         Ok(Caller {
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_taken_out_of_a_request_before_others_see_it() {
+    fn keys_are_removed_from_a_request_before_others_see_it() {
         for (target, remaining) in [
             ("/a?apikey=k", "/a"),
             ("/a?x=1&apikey=k&y=%20&apikey=l", "/a?x=1&y=%20"),

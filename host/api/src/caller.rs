@@ -5,24 +5,24 @@ use store::KeyOwner;
 
 /// What a caller may see and change. Endpoints that name no app accept any caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Scope {
+pub(crate) enum KeyScope {
     All,
     App(AppId),
 }
 
-impl Scope {
+impl KeyScope {
     pub(crate) fn covers(self, app: AppId) -> bool {
         match self {
-            Scope::All => true,
-            Scope::App(own) => own == app,
+            KeyScope::All => true,
+            KeyScope::App(own) => own == app,
         }
     }
 
     /// Returns whether this number from a request is covered; there may be no app with it.
     pub(crate) fn covers_number(self, number: i64) -> bool {
         match self {
-            Scope::All => true,
-            Scope::App(own) => u64::try_from(number) == Ok(own.0),
+            KeyScope::All => true,
+            KeyScope::App(own) => u64::try_from(number) == Ok(own.0),
         }
     }
 }
@@ -30,7 +30,7 @@ impl Scope {
 /// The caller of an admitted request.
 #[derive(Debug, Clone)]
 pub(crate) struct Caller {
-    pub(crate) scope: Scope,
+    pub(crate) scope: KeyScope,
     /// Absent if the request was admitted without a key.
     pub(crate) key: Option<KeyOwner>,
 }
@@ -40,8 +40,8 @@ impl Caller {
     /// needed.
     pub(crate) fn requester(&self) -> Requester {
         match (self.scope, &self.key) {
-            (Scope::All, Some(KeyOwner::Global)) => Requester::DeviceKey,
-            (Scope::App(_), Some(KeyOwner::Service { app, service })) => Requester::Service {
+            (KeyScope::All, Some(KeyOwner::Global)) => Requester::DeviceKey,
+            (KeyScope::App(_), Some(KeyOwner::Service { app, service })) => Requester::Service {
                 app: *app,
                 service: service.clone(),
             },
@@ -54,15 +54,15 @@ impl From<Requester> for Caller {
     fn from(requester: Requester) -> Self {
         match requester {
             Requester::DeviceKey => Caller {
-                scope: Scope::All,
+                scope: KeyScope::All,
                 key: Some(KeyOwner::Global),
             },
             Requester::LocalMode => Caller {
-                scope: Scope::All,
+                scope: KeyScope::All,
                 key: None,
             },
             Requester::Service { app, service } => Caller {
-                scope: Scope::App(app),
+                scope: KeyScope::App(app),
                 key: Some(KeyOwner::Service { app, service }),
             },
         }

@@ -21,7 +21,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
-use crate::caller::Scope;
+use crate::caller::KeyScope;
 
 pub(crate) use reader::{Filter, Position, read};
 
@@ -62,11 +62,11 @@ impl RingContent {
 }
 
 /// Returns whether a reader with `scope` may receive an event for `audience`.
-fn includes(audience: Audience, scope: Scope) -> bool {
+fn includes(audience: Audience, scope: KeyScope) -> bool {
     match audience {
         Audience::Everyone => true,
         Audience::App(app) => scope.covers(app),
-        Audience::Owner => scope == Scope::All,
+        Audience::Owner => scope == KeyScope::All,
     }
 }
 

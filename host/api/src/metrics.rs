@@ -18,7 +18,7 @@ use model::DeviceStatus;
 
 use self::exposition::Exposition;
 use self::process::Process;
-use crate::caller::{Caller, Scope};
+use crate::caller::{Caller, KeyScope};
 use crate::operation::{Answer, Content};
 use crate::route::Route;
 use crate::state::Api;
@@ -153,7 +153,7 @@ fn put_device(text: &mut Exposition, stats: &ReconcilerStats) {
 }
 
 /// Adds the services that the caller may see, by status.
-fn put_services(text: &mut Exposition, status: &DeviceStatus, scope: Scope) {
+fn put_services(text: &mut Exposition, status: &DeviceStatus, scope: KeyScope) {
     let mut by_status: BTreeMap<&str, u64> = BTreeMap::new();
     let apps = status.apps.values().filter(|app| scope.covers(app.id));
     for service in apps.flat_map(|app| &app.services) {

@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn a_webassembly_service_is_told_by_its_command() {
+    fn a_webassembly_service_is_recognized_by_its_command() {
         assert!(is_service(
             b"/usr/lib/supervisor/bin/supervisor-wasm\0wasm-service\0--record\0x\0"
         ));

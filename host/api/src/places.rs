@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_has_shown_no_key_makes_room_first_and_then_who_is_idle_for_longest() {
+    fn clients_without_a_key_are_closed_first_and_then_the_longest_idle() {
         let places = Arc::<Places>::default();
         let take = || places.take(Ipv4Addr::LOCALHOST.into()).map(Arc::new);
         let mut held: Vec<_> = (0..LISTENER_CONNECTIONS).map(|_| take().unwrap()).collect();

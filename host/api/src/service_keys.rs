@@ -5,7 +5,7 @@ use http::Method;
 use serde::{Deserialize, Serialize};
 
 use crate::answer::Failure;
-use crate::caller::{Caller, Scope};
+use crate::caller::{Caller, KeyScope};
 
 /// What the key of a service gives access to. Keys of the device give access to everything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -35,7 +35,7 @@ impl ServiceKeys {
         caller: &Caller,
         route: Option<(&Method, &str)>,
     ) -> Result<(), Failure> {
-        let is_of_a_service = matches!(caller.scope, Scope::App(_));
+        let is_of_a_service = matches!(caller.scope, KeyScope::App(_));
         match self {
             ServiceKeys::OwnApp if is_of_a_service && !route.is_some_and(is_of_one_app) => {
                 Err(Failure::Refused(
@@ -62,7 +62,7 @@ mod tests {
 
     /// Any new route that changes something must be classified here.
     #[test]
-    fn what_changes_the_device_is_no_apps() {
+    fn an_apps_key_does_not_open_routes_that_change_the_device() {
         let of_the_device: Vec<String> = core_routes()
             .filter(|route| !is_of_one_app((&route.method, route.path)))
             .map(|route| format!("{} {}", route.method, route.path))

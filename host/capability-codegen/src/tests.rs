@@ -137,7 +137,7 @@ fn a_function_sends_its_call_and_its_types_are_converted() {
 }
 
 #[test]
-fn what_cannot_be_sent_or_has_no_bound_is_named() {
+fn types_that_cannot_be_sent_or_have_no_bound_are_named() {
     for (content, place, expected) in [
         (
             "resource clock { read: func(); }",

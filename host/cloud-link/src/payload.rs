@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn the_beginning_of_a_packed_text_is_told_as_far_as_it_came() {
+    fn the_beginning_of_a_packed_text_is_unpacked_as_far_as_it_arrived() {
         let whole = packed(br#""the fleet wants another system""#);
         assert_eq!(beginning(&whole, 10), br#""the fleet"#);
         assert_eq!(

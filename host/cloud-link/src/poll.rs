@@ -193,7 +193,7 @@ impl PollState {
                         retry::after_failure(&mut backoff, interval, retry_after)
                     }
                 };
-                tracing::debug!("asking the cloud again in {wait:?}");
+                tracing::debug!("the next poll is in {wait:?}");
                 next = Instant::now() + wait;
             }
         }

@@ -34,13 +34,13 @@ const LAST_WORD: Duration = Duration::from_secs(1);
 /// After this many times in a row, a cloud that goes away is given time.
 const TOO_OFTEN: u32 = 3;
 
-/// Keeps a tunnel while `is_wanted`, once `ready` is cancelled, until `stop`; ends when it is closed after that.
+/// Keeps a tunnel while `is_enabled`, once `ready` is cancelled, until `stop`; ends when it is closed after that.
 /// `protocol` is its WebSocket subprotocol; `answer` answers the requests that arrive through it. Runs in a tokio
 /// runtime.
 pub fn keep_tunnel<F, A, B>(
     client: Arc<Client>,
     protocol: String,
-    is_wanted: watch::Receiver<bool>,
+    is_enabled: watch::Receiver<bool>,
     answer: F,
     ready: CancellationToken,
     stop: CancellationToken,
@@ -58,11 +58,11 @@ where
         }
         let mut backoff = Backoff::new(BASE);
         loop {
-            if !until_wanted(is_wanted.clone(), &stop).await {
+            if !until_enabled(is_enabled.clone(), &stop).await {
                 return;
             }
             let begun = Instant::now();
-            let closing = until_unwanted(is_wanted.clone(), stop.clone());
+            let closing = until_disabled(is_enabled.clone(), stop.clone());
             let ended = once(&client, &protocol, answer.clone(), closing).await;
             if stop.is_cancelled() {
                 return;
@@ -77,7 +77,7 @@ where
                 Ok(Some(reason)) if reason.is(CloseReason::GoingAway) && is_tolerable => {
                     soon(chance)
                 }
-                // Also if the tunnel was no longer wanted.
+                // Also if the tunnel was disabled.
                 Ok(_) => pause,
                 Err(error) => {
                     let why = error_chain(&error);
@@ -146,15 +146,15 @@ where
     }
 }
 
-/// Waits until a tunnel is wanted; returns false if none will be.
-async fn until_wanted(mut is_wanted: watch::Receiver<bool>, stop: &CancellationToken) -> bool {
-    let opening = stop.run_until_cancelled(is_wanted.wait_for(|is_wanted| *is_wanted));
+/// Waits until a tunnel is enabled; returns false if none will be.
+async fn until_enabled(mut is_enabled: watch::Receiver<bool>, stop: &CancellationToken) -> bool {
+    let opening = stop.run_until_cancelled(is_enabled.wait_for(|is_enabled| *is_enabled));
     matches!(opening.await, Some(Ok(_)))
 }
 
-async fn until_unwanted(mut is_wanted: watch::Receiver<bool>, stop: CancellationToken) {
-    let unwanted = is_wanted.wait_for(|is_wanted| !*is_wanted);
-    let _ = stop.run_until_cancelled(unwanted).await;
+async fn until_disabled(mut is_enabled: watch::Receiver<bool>, stop: CancellationToken) {
+    let disabled = is_enabled.wait_for(|is_enabled| !*is_enabled);
+    let _ = stop.run_until_cancelled(disabled).await;
 }
 
 /// Returns between half of it and one and a half times.

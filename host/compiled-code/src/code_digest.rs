@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_file_that_does_not_consist_of_sections_everything_is_code() {
+    fn a_file_without_valid_sections_counts_as_code_as_a_whole() {
         for rest in [
             &b"x"[..],                             // no size
             &[0, 7, 1],                            // ends within a section

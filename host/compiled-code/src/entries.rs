@@ -312,7 +312,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_being_written_stays_and_what_a_kill_left_goes() {
+    fn files_in_progress_stay_and_files_that_a_kill_left_are_removed() {
         let folder = tempfile::tempdir().unwrap();
         let left = folder.path().join(format!("{UNFINISHED}7-0"));
         fs::write(&left, "half").unwrap();

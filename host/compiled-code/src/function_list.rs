@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_one_compilation_adds_the_next_finds() {
+    fn a_compilation_finds_the_functions_of_earlier_ones() {
         let first = FunctionList::new(Vec::new(), usize::MAX);
         let (one, two) = ([1; LEAST], [2; LEAST + 1]);
         assert!(first.insert(&[1; KEY], &one));

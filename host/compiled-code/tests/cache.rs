@@ -176,7 +176,7 @@ impl Script {
 }
 
 #[tokio::test]
-async fn what_does_not_compile_is_not_tried_at_every_start() {
+async fn a_failed_compilation_is_not_repeated_at_every_start() {
     let script = Script::new("echo too strange >&2; exit 1");
     let wasm = component(1);
     let ask = async |limits: &Limits, edition: &str| {
@@ -487,7 +487,7 @@ fn name(path: &Path) -> String {
 }
 
 #[tokio::test]
-async fn what_is_no_component_is_refused_by_name() {
+async fn a_file_that_is_not_a_component_is_refused_by_name() {
     let fixture = cache_with(Limits::default());
     let core = wat::parse_str("(module)").unwrap();
     let broken = [component(1), vec![0xff; 10]].concat();
@@ -898,7 +898,7 @@ async fn a_later_component_takes_over_the_functions_of_an_earlier_one_and_compil
 }
 
 #[tokio::test]
-async fn functions_that_are_damaged_or_were_brought_from_elsewhere_are_not_taken_over() {
+async fn functions_that_are_damaged_or_from_elsewhere_are_not_reused() {
     let script = recording_compiler();
     let cache = script.cache(Limits::default()).reusing_functions();
     let wasm = component_with_library(1);

@@ -151,7 +151,7 @@ fn a_confined_process_does_what_it_is_for() {
 }
 
 #[test]
-fn what_is_in_force_is_said_wall_by_wall() {
+fn the_report_lists_each_wall_in_force() {
     if !is_root() {
         return;
     }
@@ -170,7 +170,7 @@ fn what_is_in_force_is_said_wall_by_wall() {
 }
 
 #[test]
-fn a_process_that_stays_root_says_so_and_has_no_capability_all_the_same() {
+fn a_process_that_stays_root_reports_that_and_still_has_no_capability() {
     if !is_root() {
         return;
     }

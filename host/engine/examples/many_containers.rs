@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail};
 use engine::wasm::{UserRange, Wasm, WasmConfig};
 use engine::{
-    ContainerSpec, Containers as _, Disk, Images as _, NetworkSpec, Networks as _, Scope,
+    ContainerSpec, Containers as _, Disk, Images as _, NetworkSpec, Networks as _, Ownership,
     VolumeSpec, Volumes as _,
 };
 use model::{
@@ -45,7 +45,7 @@ async fn main() -> Result<()> {
     }
     let folder = tempfile::tempdir()?;
     let limits = compiled_code::Limits::default();
-    let scope = Scope {
+    let ownership = Ownership {
         device: "0123456789abcdef0123456789abcdef".parse()?,
         former: Vec::new(),
         exclusive: true,
@@ -66,8 +66,8 @@ async fn main() -> Result<()> {
         users: UserRange::default(),
         requires_confinement: Arc::new(|| false),
     };
-    let labels = [(scope.branding.label("supervised"), String::new())];
-    let wasm = Wasm::open(config, scope).await?;
+    let labels = [(ownership.branding.label("supervised"), String::new())];
+    let wasm = Wasm::open(config, ownership).await?;
     let image: ImageRef = format!("file:{}", component.display()).parse()?;
     let image_id = wasm.pull_image(&image, None, &|_| {}).await?.id;
     let network = NetworkConfig {

@@ -3,7 +3,7 @@
 //! The supervisor creates one [`Docker`] and uses it through [`Engine`]. Each request opens its own
 //! connection and only the negotiated version is remembered, so an engine that was restarted or
 //! upgraded is noticed at the next request. [`Docker`] never starts an engine, and never touches
-//! objects outside its [`Scope`].
+//! objects outside its [`Ownership`].
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ use async_trait::async_trait;
 use futures::stream::BoxStream;
 use model::EngineKind;
 
-use crate::{Disk, Engine, EngineError, EngineEvent, EngineInfo, Scope};
+use crate::{Disk, Engine, EngineError, EngineEvent, EngineInfo, Ownership};
 
 mod connect;
 mod containers;
@@ -44,7 +44,7 @@ const PULL_PATIENCE: Duration = Duration::from_secs(600);
 #[derive(Clone)]
 pub struct Docker {
     connection: Arc<Connection>,
-    scope: Arc<Scope>,
+    ownership: Arc<Ownership>,
     pull_patience: Duration,
     disk: Disk,
     /// The root of the host's file system as this process sees it.
@@ -59,10 +59,10 @@ impl Docker {
     ///
     /// # Errors
     /// [`EngineError::Invalid`] if `uri` is none of these.
-    pub fn connect(uri: &str, scope: Scope) -> Result<Self, EngineError> {
+    pub fn connect(uri: &str, ownership: Ownership) -> Result<Self, EngineError> {
         Ok(Docker {
             connection: Arc::new(Connection::to(uri)?),
-            scope: Arc::new(scope),
+            ownership: Arc::new(ownership),
             pull_patience: PULL_PATIENCE,
             disk: Disk::default(),
             host_root: "/".into(),
@@ -104,7 +104,7 @@ impl Engine for Docker {
     }
 
     async fn events(&self) -> Result<BoxStream<'static, EngineEvent>, EngineError> {
-        events::follow_scope(&self.connection, &self.scope).await
+        events::follow_owned(&self.connection, &self.ownership).await
     }
 }
 
@@ -122,12 +122,12 @@ impl Docker {
     /// Returns whether an object with these labels is ours.
     fn covers(&self, labels: Option<HashMap<String, String>>) -> bool {
         let labels = labels.unwrap_or_default().into_iter().collect();
-        self.scope.covers(&labels)
+        self.ownership.covers(&labels)
     }
 
-    /// Returns the filter that makes the engine list our objects; whether the scope covers them is checked again.
+    /// Returns the filter that makes the engine list our objects; whether they are ours is checked again.
     fn ours(&self) -> Filters {
-        Filters::from([("label".to_owned(), self.scope.labels())])
+        Filters::from([("label".to_owned(), self.ownership.labels())])
     }
 }
 

@@ -17,7 +17,7 @@ use crate::EngineError;
 /// listed nor changed nor removed. Images carry no labels of their users, so engines list all of them; the store
 /// records whose they are.
 #[derive(Debug, Clone)]
-pub struct Scope {
+pub struct Ownership {
     /// The value of the device label of our containers, volumes and networks.
     pub device: DeviceUuid,
     /// Earlier values, if the device had another uuid: the objects from that time are still ours.
@@ -28,7 +28,7 @@ pub struct Scope {
     pub branding: Branding,
 }
 
-impl Scope {
+impl Ownership {
     /// Returns whether an object with these labels is ours.
     #[must_use]
     pub fn covers(&self, labels: &BTreeMap<String, String>) -> bool {
@@ -92,7 +92,7 @@ pub trait Engine: Images + Containers + Volumes + Networks {
 /// Operations on images.
 #[async_trait]
 pub trait Images: Send + Sync {
-    /// Returns all images of the engine; see [`Scope`] for whose they are.
+    /// Returns all images of the engine; see [`Ownership`] for whose they are.
     async fn images(&self) -> Result<Vec<Image>, EngineError>;
 
     /// Pulls `image` unless the engine has it, and returns it. `progress` is called with each change. Dropping the

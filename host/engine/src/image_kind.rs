@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_no_manifest_is_a_failure() {
+    async fn an_invalid_manifest_is_a_failure() {
         let deep = "[".repeat(100_000);
         for manifest in ["", "no", "[]", "{\"config\":1}", deep.as_str()] {
             assert!(kind_of(manifest).await.is_err(), "{manifest:.20}");

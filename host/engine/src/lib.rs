@@ -2,7 +2,7 @@
 //! device has.
 //!
 //! An engine lists its objects and carries out single steps. It makes no decisions, remembers
-//! nothing that it could observe, and touches only objects of this device (see [`Scope`]).
+//! nothing that it could observe, and touches only objects of this device (see [`Ownership`]).
 
 #![warn(missing_docs)]
 
@@ -18,7 +18,7 @@ pub mod wasm;
 pub use disk::{Disk, RESERVE};
 pub use engine::{
     ConfinedService, ContainerSpec, Containers, CreatedContainer, Engine, EngineEvent, EngineInfo,
-    Images, LogLine, LogsFrom, NetworkSpec, Networks, PullProgress, RegistryAuth, Scope,
+    Images, LogLine, LogsFrom, NetworkSpec, Networks, Ownership, PullProgress, RegistryAuth,
     VolumeSpec, Volumes,
 };
 pub use engines::Engines;

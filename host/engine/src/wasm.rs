@@ -31,7 +31,7 @@ use tokio::sync::broadcast;
 use tokio_stream::wrappers::BroadcastStream;
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::{ConfinedService, Disk, Engine, EngineError, EngineEvent, EngineInfo, Scope};
+use crate::{ConfinedService, Disk, Engine, EngineError, EngineEvent, EngineInfo, Ownership};
 
 mod addresses;
 mod cgroups;
@@ -100,7 +100,7 @@ pub struct Wasm {
 
 struct WasmState {
     config: WasmConfig,
-    scope: Scope,
+    ownership: Ownership,
     folders: Folders,
     containers: ContainerIndex,
     /// Whether processes can become other users, or why not.
@@ -123,14 +123,14 @@ impl Wasm {
     ///
     /// # Errors
     /// If the folder cannot be used.
-    pub async fn open(config: WasmConfig, scope: Scope) -> Result<Self, EngineError> {
+    pub async fn open(config: WasmConfig, ownership: Ownership) -> Result<Self, EngineError> {
         let folders = Folders::open(&config.folder)?;
         let (events, _) = broadcast::channel(EVENTS);
         let wasm = Wasm {
             shared: Arc::new(WasmState {
                 users: config.users.check(),
                 config,
-                scope,
+                ownership,
                 containers: ContainerIndex::new(folders.containers.clone()),
                 folders,
                 events,

@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn waits_double_up_to_the_longest_and_begin_anew_after_a_success() {
+    fn waits_double_up_to_the_longest_and_are_reset_after_a_success() {
         let second = Duration::from_secs(1);
         let mut backoff = Backoff::new(second);
         let waits: Vec<u64> = (0..6)

@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_taken_as_it_stands_is_told_with_what_is_taken() {
+    fn invalid_variables_are_reported_with_the_value_that_applies() {
         let set = config(&[
             ("SUPERVISOR_VPN_CONTROL", "perhaps"),
             ("SUPERVISOR_LOG_CONTROL", "OFF"),

@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn handing_over_is_told_from_a_service_called_old() {
+    fn a_hand_over_is_distinguished_from_a_service_called_old() {
         let labels = |service| {
             [
                 ("service-name", service),

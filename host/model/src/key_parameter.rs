@@ -77,7 +77,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_passed_on_contains_no_key(pairs in prop::collection::vec(
+        fn a_forwarded_query_contains_no_key(pairs in prop::collection::vec(
             prop::sample::select(vec![
                 "apikey=k", "api%6Bey=k", "%61pikey=k", "apikey", "api%6bey", "+apikey=k", "apikey%00=k",
                 "APIKEY=k", "a=b", "=", "",

@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_version_and_where_it_is_are_wanted_together() {
+    fn a_version_and_its_bundle_are_required_together() {
         let both = variables("2026.3.1", "https://os.acme.example/2026.3.1.raucb");
         let desired = DesiredOs::from_variables(&both).unwrap();
         assert_eq!(desired.version.as_str(), "2026.3.1");
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_a_source_or_a_version_is_refused() {
+    fn invalid_sources_and_versions_are_refused() {
         for bundle in [
             "https://os.acme.example/a.raucb",
             "https://user:word@os.acme.example:8443/a.raucb?token=x%20y",

@@ -118,7 +118,7 @@ impl SystemNames {
         if let Some(answer) = questions.open.get(host) {
             return Ok(answer.subscribe());
         }
-        questions.forget_unwanted();
+        questions.forget_abandoned();
         if questions.waiting.len() >= bounds::WAITING {
             return Err(LookupError::Busy {
                 host: host.to_owned(),
@@ -152,14 +152,14 @@ impl SystemNames {
 
 impl Questions {
     /// Drops waiting names that no caller waits for any more.
-    fn forget_unwanted(&mut self) {
+    fn forget_abandoned(&mut self) {
         let Questions { waiting, open, .. } = self;
         waiting.retain(|host| {
-            let is_wanted = open.get(host).is_some_and(|to| to.receiver_count() > 0);
-            if !is_wanted {
+            let is_awaited = open.get(host).is_some_and(|to| to.receiver_count() > 0);
+            if !is_awaited {
                 open.remove(host);
             }
-            is_wanted
+            is_awaited
         });
     }
 }
@@ -186,7 +186,7 @@ impl ResolverState {
     /// Returns the next name. If there is none, the thread counts as ended, so the next caller starts another.
     fn next(&self) -> Option<String> {
         let mut questions = self.questions.lock();
-        questions.forget_unwanted();
+        questions.forget_abandoned();
         let next = questions.waiting.pop_front();
         if next.is_none() {
             questions.threads -= 1;

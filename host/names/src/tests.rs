@@ -87,7 +87,7 @@ async fn a_silent_resolver_takes_four_threads_and_refuses_whom_it_cannot_queue()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn whoever_wants_the_same_name_waits_for_the_same_answer() {
+async fn callers_of_one_name_share_one_query() {
     let silent = SilentResolver::new(DEADLINE);
     let first = silent.ask("registry.example");
     assert_eq!(silent.begun(1).len(), 1);
@@ -107,7 +107,7 @@ async fn whoever_wants_the_same_name_waits_for_the_same_answer() {
 }
 
 #[tokio::test]
-async fn who_waits_for_a_silent_name_is_told_so_in_time_and_the_name_keeps_one_thread() {
+async fn waiting_for_a_silent_name_ends_with_a_timeout_and_the_name_keeps_one_thread() {
     let silent = SilentResolver::new(Duration::from_millis(20));
     for _ in 0..3 {
         let error = silent.names.addresses("silent.example").await.unwrap_err();
@@ -120,7 +120,7 @@ async fn who_waits_for_a_silent_name_is_told_so_in_time_and_the_name_keeps_one_t
 }
 
 #[tokio::test]
-async fn what_the_resolver_says_is_told_with_the_name() {
+async fn errors_of_the_resolver_are_reported_with_the_name() {
     let names = SystemNames::new(|_| Err(io::Error::other("no such host")));
     let error = names.addresses("gone.example").await.unwrap_err();
     assert_eq!(error.to_string(), "`gone.example` has no address");

@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_its_type_is_named() {
+    fn arguments_that_do_not_match_their_type_are_named() {
         for (signature, given, expected) in [
             ("s", "[1]", "argument 1: `1` is not a text"),
             ("ss", "[\"a\"]", "there are 1 arguments, and `ss` has 2"),

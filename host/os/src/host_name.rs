@@ -31,7 +31,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_host_names_are_taken() {
+    fn only_host_names_are_accepted() {
         for name in ["a", "device-1", "gate.shop.example", "4E1", &"a".repeat(64)] {
             check(name).unwrap();
         }

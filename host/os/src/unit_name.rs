@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_that_systemd_has_are_taken() {
+    fn names_of_systemd_units_are_accepted() {
         for name in [
             "openvpn.service",
             "openvpn@office.service",

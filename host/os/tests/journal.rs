@@ -123,7 +123,7 @@ async fn a_value_that_could_be_an_option_starts_nothing() {
 }
 
 #[tokio::test]
-async fn who_leaves_ends_the_command() {
+async fn a_reader_that_leaves_ends_the_command() {
     let journal = Journal::new(program("wait"), "/").share();
     let mut reader = journal.read(&following(), |_| {}).await.unwrap();
     let bytes = piece(&mut reader).await.unwrap().unwrap();
@@ -146,7 +146,7 @@ async fn who_leaves_ends_the_command() {
 }
 
 #[tokio::test]
-async fn what_the_command_complains_of_neither_stops_it_nor_reaches_the_reader() {
+async fn errors_of_the_command_neither_stop_it_nor_reach_the_reader() {
     let journal = Journal::new(program("complain"), "/").share();
     let (report, reported) = tokio::sync::oneshot::channel();
     let report = move |complaint: &str| report.send(complaint.to_owned()).unwrap();

@@ -78,7 +78,7 @@ impl Default for OsVerdict {
     fn default() -> Self {
         OsVerdict::Pending {
             until: Moment(0),
-            reason: "its services have not been looked at yet".to_owned(),
+            reason: "its services have not been checked yet".to_owned(),
         }
     }
 }

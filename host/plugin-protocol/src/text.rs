@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_escaped_is_no_longer_than_what_is_not() {
+    fn escaped_text_is_no_longer_than_plain_text() {
         for char in ["\n", "\u{1}", "\u{85}", "\u{202e}", "\u{2028}", "a\r"] {
             for longest in [0, 1, 7, 1024, LONGEST] {
                 let line = one_line(&(char.repeat(LONGEST) + "x"), longest);

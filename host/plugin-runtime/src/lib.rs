@@ -74,7 +74,7 @@ pub struct Runtime {
 /// State that all plugins share.
 struct RuntimeState {
     pool: Arc<Pool>,
-    spares: WarmPool,
+    warm_pool: WarmPool,
     linkers: Linkers,
 }
 
@@ -94,7 +94,7 @@ impl Runtime {
         let pool = Arc::new(pool);
         Ok(Runtime {
             shared: Arc::new(RuntimeState {
-                spares: WarmPool::start(Arc::clone(&pool), resources.return_memory),
+                warm_pool: WarmPool::start(Arc::clone(&pool), resources.return_memory),
                 pool,
                 linkers: Linkers::default(),
             }),
@@ -128,7 +128,7 @@ impl GuestRuntime for Runtime {
 
     fn problems(&self) -> Vec<String> {
         let mut problems = self.shared.pool.problems();
-        if !self.shared.spares.are_cleared() {
+        if !self.shared.warm_pool.are_cleared() {
             problems.push("the task that frees what plugins used has ended".to_owned());
         }
         problems

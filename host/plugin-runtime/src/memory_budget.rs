@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn whoever_finds_no_room_waits_and_is_then_told_which_bound_it_is() {
+    async fn a_waiter_without_room_gets_an_error_that_names_the_bound() {
         let budget = Arc::new(MemoryBudget::new(4 * FIRST_MEMORY));
         let share = budget.share();
         assert_eq!(share.take(2 * FIRST_MEMORY), Ok(()));
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn whoever_waits_for_memory_looks_again_when_an_instance_was_prepared() {
+    async fn a_waiter_for_memory_checks_again_when_an_instance_is_ready() {
         let budget = Arc::new(MemoryBudget::new(2 * FIRST_MEMORY));
         let share = budget.share();
         assert_eq!(share.take(FIRST_MEMORY), Ok(()));

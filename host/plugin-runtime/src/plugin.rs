@@ -81,8 +81,8 @@ impl Plugin {
         &self.shared.pool
     }
 
-    pub(crate) fn spares(&self) -> &WarmPool {
-        &self.shared.spares
+    pub(crate) fn warm_pool(&self) -> &WarmPool {
+        &self.shared.warm_pool
     }
 
     pub(crate) fn retire(&self) {
@@ -132,7 +132,7 @@ impl Plugin {
             let begun = Instant::now();
             let started = Instance::new(self.pool(), self, slot).await;
             let took = started.is_ok().then(|| begun.elapsed());
-            self.spares().started(self, took);
+            self.warm_pool().started(self, took);
             match started {
                 // It takes more memory to start than the last one did, and its share knows that now: once more, with
                 // as much. Only once, because starting costs CPU time.
@@ -148,16 +148,16 @@ impl Plugin {
     /// prepared only while this waits. Called before the instance has a place: whoever waits for memory keeps no place
     /// from others.
     async fn spare_or_memory(self: &Arc<Self>) -> Result<Option<Instance>, Failure> {
-        let (spares, share) = (self.spares(), &self.memory_share);
-        let mut ready = spares.take(self);
+        let (warm_pool, share) = (self.warm_pool(), &self.memory_share);
+        let mut ready = warm_pool.take(self);
         if ready.is_none() {
             let is_enough = || {
-                ready = spares.take(self);
+                ready = warm_pool.take(self);
                 // Another plugin's spare is less urgent than this call, but does not help if the plugin's own share is
                 // used up.
                 while ready.is_none()
                     && matches!(share.missing(), Some(Bound::MemoryOfAll(_)))
-                    && spares.give_up_one()
+                    && warm_pool.give_up_one()
                 {}
                 ready.is_some() || share.missing().is_none()
             };
@@ -171,13 +171,13 @@ impl Plugin {
 
     /// Waits for a place.
     async fn slot(&self) -> Result<Slot, Failure> {
-        let (pool, spares) = (self.pool(), self.spares());
+        let (pool, warm_pool) = (self.pool(), self.warm_pool());
         // If none is free, another plugin's spare is less urgent than this call.
         loop {
             if let Some(slot) = pool.try_slot(self.places) {
                 return Ok(slot);
             }
-            if !spares.give_up_one() {
+            if !warm_pool.give_up_one() {
                 let slot = pool.slot(self.places).await;
                 return slot.ok_or_else(|| Failure::Busy(pool.full()));
             }
@@ -231,7 +231,7 @@ struct Replacement<'a>(Option<&'a Arc<Plugin>>);
 impl Drop for Replacement<'_> {
     fn drop(&mut self) {
         if let Some(plugin) = self.0 {
-            plugin.spares().replace(plugin, None);
+            plugin.warm_pool().replace(plugin, None);
         }
     }
 }
@@ -259,6 +259,6 @@ impl GuestPlugin for PluginHandle {
 
 impl Drop for PluginHandle {
     fn drop(&mut self) {
-        self.0.spares().forget(&self.0);
+        self.0.warm_pool().forget(&self.0);
     }
 }

@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn places_that_stay_taken_are_a_problem_and_one_that_comes_free_ends_it() {
+    async fn slots_that_stay_in_use_are_a_problem_and_a_free_one_ends_it() {
         let pool = Pool::new(2, 0).unwrap();
         let (first, _second) = (pool.slot(1).await.unwrap(), pool.slot(1).await.unwrap());
         assert!(pool.slot(1).await.is_none());

@@ -111,7 +111,7 @@ impl RunningGuest {
             }
             // A short stream may have ended by the time that it is first polled.
             (Some((head, pieces)), ended) => {
-                self.plugin.spares().replace(&self.plugin, None);
+                self.plugin.warm_pool().replace(&self.plugin, None);
                 self.meter.reset();
                 let running = ended.is_none().then_some(self);
                 let stream = GuestStream {
@@ -132,7 +132,7 @@ impl RunningGuest {
         let (future, pool) = (self.future.as_mut(), self.plugin.pool());
         match poll_metered(future, pool, &self.meter, context) {
             Poll::Ready((used, end)) => {
-                self.plugin.spares().replace(&self.plugin, Some(used));
+                self.plugin.warm_pool().replace(&self.plugin, Some(used));
                 Poll::Ready(end)
             }
             Poll::Pending if self.meter.exceeded() => Poll::Ready(Err(Failure::Cpu {

@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_a_hostile_end_writes_is_refused() {
+    async fn invalid_frames_of_a_hostile_peer_are_refused() {
         for (bytes, expected) in [
             (&[101, 0, 0, 0, 1][..], ErrorKind::InvalidData),
             (&[255, 255, 255, 255, 0], ErrorKind::InvalidData),

@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn whoever_waits_for_room_goes_on_once_the_other_end_is_gone() {
+    async fn a_waiter_for_room_continues_once_the_other_end_is_gone() {
         let (one, other) = pair().unwrap();
         let (_keep, write) = halves(one).unwrap();
         let outbox = Outbox::start(write);

@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_end_is_seen_whoever_was_told_of_bytes_at_the_same_time() {
+    async fn the_end_is_seen_even_if_bytes_arrived_at_the_same_time() {
         let (one, other) = pair().unwrap();
         let (keep, mut write) = halves(one).unwrap();
         let (mut read, _) = halves(other).unwrap();

@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_route_is_named_with_an_example() {
+    fn an_invalid_route_is_named_with_an_example() {
         for text in [
             "/v3/acme",
             "FETCH /v3/acme",

@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_policy_names_is_covered_and_nothing_beside_it() {
+    fn a_grant_covers_only_what_the_policy_names() {
         let grants = grants(
             r#"
             [[dbus]]
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_granted_is_named() {
+    fn invalid_grants_are_named() {
         let grant = |service: &str, path: &str, member: &str| {
             let grants = grants(&format!(
                 "[[dbus]]\nservice = \"{service}\"\npaths = [{path}]\nmembers = [{member}]\n"

@@ -28,7 +28,7 @@ pub struct EmbedError {
 /// [`EmbedError`] if one of the two files cannot be read, is not valid, or cannot be written; the file is then
 /// unchanged.
 pub fn embed_signature(file: &Path) -> Result<(), EmbedError> {
-    embed(file).map_err(EmbedError::of(file))
+    embed(file).map_err(EmbedError::from_reason(file))
 }
 
 /// Replaces the plugin in `file`, in one step, by `content` with its signature at the end. A signature beside the file
@@ -37,12 +37,12 @@ pub fn embed_signature(file: &Path) -> Result<(), EmbedError> {
 /// # Errors
 /// [`EmbedError`] if a file cannot be written.
 pub fn write_signed(file: &Path, content: &[u8], signature: &str) -> Result<(), EmbedError> {
-    write(file, content.to_vec(), signature.as_bytes()).map_err(EmbedError::of(file))
+    write(file, content.to_vec(), signature.as_bytes()).map_err(EmbedError::from_reason(file))
 }
 
 impl EmbedError {
     /// For `map_err`: adds the file.
-    fn of(file: &Path) -> impl FnOnce(String) -> EmbedError {
+    fn from_reason(file: &Path) -> impl FnOnce(String) -> EmbedError {
         move |reason| EmbedError {
             file: file.display().to_string(),
             reason,
@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_signature_is_not_put_into_a_file() {
+    fn an_invalid_signature_is_not_embedded_into_a_file() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("a.wasm");
         let error = |expected: &str| {

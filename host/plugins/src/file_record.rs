@@ -44,7 +44,7 @@ pub(crate) struct FileRecord {
 pub(crate) enum NativeCode {
     /// It was not requested yet.
     #[default]
-    Unasked,
+    NotRequested,
     /// It is being looked up in the cache.
     Sought(#[expect(dead_code, reason = "held for its drop")] Task),
     /// It was not in the cache, and has to be compiled.
@@ -78,7 +78,7 @@ impl FileRecord {
         };
         let digest = head.as_ref().ok().map(|head| head.digest.as_str());
         if self.digest() != digest {
-            self.code = NativeCode::Unasked;
+            self.code = NativeCode::NotRequested;
             self.loaded = None;
         } else if let (Some(Ok(before)), Ok(head)) = (&self.head, &mut head) {
             // A content that was signed stays signed, even while the signature file next to it is being replaced by

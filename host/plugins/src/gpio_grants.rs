@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_be_granted_is() {
+    fn valid_grants_are_accepted() {
         for grants in [
             "",
             r#"{ name = "relay", chip = "gpiochip0", line = 17, direction = "out" }"#,
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_granted_is_named() {
+    fn invalid_grants_are_named() {
         for (grants, expected) in [
             (
                 r#"{ name = "", chip = "c", line = 0, direction = "in" }"#,

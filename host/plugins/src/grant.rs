@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_plugin_asks_for_is_added_and_the_rest_stays() {
+    fn the_requests_of_a_plugin_are_added_and_the_rest_stays() {
         let before = "# by hand\n[plugins.b]\ngrants = [\"store\"] # for b\n";
         let owner = Owner::new(before);
         let lines = owner.grant().unwrap();

@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn an_import_has_to_be_asked_for() {
+    fn an_import_must_be_in_the_manifest() {
         assert_eq!(
             refusal(
                 &[],

@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_request_over_http_goes_nowhere() {
+    fn invalid_http_requests_are_not_sent() {
         for url in [
             "/x",
             "api.acme.example",

@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_be_granted_is() {
+    fn valid_grants_are_accepted() {
         for grants in [
             "",
             r#"{ name = "sensor", bus = 1, address = 0x48 }"#,
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_granted_is_named() {
+    fn invalid_grants_are_named() {
         for (grants, expected) in [
             (
                 r#"{ name = "a b", bus = 1, address = 0x48 }"#,

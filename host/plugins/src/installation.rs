@@ -293,9 +293,11 @@ async fn on_disk<R: Send + 'static>(
 }
 
 fn cut_short() -> InstallRefusal {
-    InstallRefusal::Failed("it was cut short: the log says why".to_owned())
+    InstallRefusal::Failed("the installation was interrupted: the log has the cause".to_owned())
 }
 
 fn unwritable(error: &io::Error) -> InstallRefusal {
-    InstallRefusal::Failed(format!("the state folder does not take the file: {error}"))
+    InstallRefusal::Failed(format!(
+        "failed to write the file into the state folder: {error}"
+    ))
 }

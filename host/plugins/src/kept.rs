@@ -159,7 +159,7 @@ impl KeptVersions {
             let index = folder.index.lock().clone();
             if let Err(error) = folder.open().and_then(|dir| folder.write(&dir, &index)) {
                 tracing::warn!(
-                    "failed to remove the kept versions of plugins that are gone: {}",
+                    "failed to remove the kept versions of removed plugins: {}",
                     error_chain(&error)
                 );
             }

@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_no_first_version() {
+    fn an_unreadable_record_does_not_count_as_a_first_version() {
         let data = OneValue(std::sync::Mutex::new(Some(b"1.2.0".to_vec())));
         assert_eq!(stored_version(&data, "a"), Ok(Some(Version::new(1, 2, 0))));
         assert!(

@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_provider_says_is_checked_and_cut() {
+    fn results_of_a_provider_are_checked_and_cut() {
         let long = "x".repeat(100_000);
         let failed = OsStatus {
             installing: Some(255),

@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn what_others_can_write_is_not_read() {
+    fn a_file_that_others_can_write_is_not_read() {
         let root = tempfile::tempdir().unwrap();
         let folder = root.path().join("plugins");
         let file = folder.join("a.wasm");

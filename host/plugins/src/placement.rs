@@ -300,7 +300,7 @@ mod tests {
 
     /// Somebody replaces the file between the checks and the installation.
     #[test]
-    fn what_is_installed_is_what_was_read() {
+    fn the_installed_file_is_the_one_that_was_read() {
         let owner = Owner::new();
         owner.plugin("new.wasm", "rails", "0.2.0");
         fs::write(owner.path("new.wasm.minisig"), "by one").unwrap();

@@ -233,7 +233,7 @@ impl Policy {
                 let keys: Vec<_> = keys.iter().map(|name| format!("`{name}`")).collect();
                 let keys = keys.join(" or ");
                 format!(
-                    "the policy `{policy}` requires files of the plugin `{plugin}` to be signed with {keys}: {reason}; to trust this one all the same, add \"{digest}\" to `sha256` in [plugins.{plugin}]"
+                    "the policy `{policy}` requires files of the plugin `{plugin}` to be signed with {keys}: {reason}; to trust this file anyway, add \"{digest}\" to `sha256` in [plugins.{plugin}]"
                 )
             }
             (Some(_), None, _) => format!(

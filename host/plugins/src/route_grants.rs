@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn the_paths_of_stock_plugins_are_told_apart() {
+    fn the_paths_of_stock_plugins_are_recognized() {
         for (granted, expected) in [
             ("/v3/acme/*", None),
             ("/acme/*", None),
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_path_is_refused() {
+    fn invalid_paths_are_refused() {
         for text in [
             "",
             "*",

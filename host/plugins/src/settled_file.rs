@@ -198,7 +198,7 @@ pub(crate) async fn read_wasm(file: PathBuf, digest: String) -> Result<Vec<u8>, 
 }
 
 fn cut_short() -> String {
-    "reading it was cut short".to_owned()
+    "reading it was interrupted".to_owned()
 }
 
 /// Returns a file's head and its size: `None` if it does not begin like a component, so that no more was read.

@@ -61,7 +61,7 @@ pub(crate) fn spawn(context: &Arc<StepContext>, step: Step, span: Span, cancel: 
         };
         let outcome = match cancel.run_until_cancelled(execution).await {
             Some(outcome) => outcome,
-            None => Err(StepFailure::cancelled("it is no longer wanted")),
+            None => Err(StepFailure::cancelled("it is no longer needed")),
         };
         report.finish(outcome);
     };

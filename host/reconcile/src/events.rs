@@ -72,7 +72,7 @@ async fn follow(engine: Arc<dyn Engine>, announced: Arc<EngineEvents>, cap: Dura
                         EngineEvent::Other => announced.add(kind, KINDS),
                     }
                 }
-                tracing::warn!(engine = %kind, "the events of the {kind} engine ended; asking for new ones");
+                tracing::warn!(engine = %kind, "the events of the {kind} engine ended; subscribing to them again");
                 announced.add(kind, KINDS);
             }
             Err(error) => {

@@ -123,7 +123,7 @@ pub(crate) async fn clean_up(
             if let Err(error) = engine.remove_image(reference).await {
                 complain("image", reference.as_str(), error);
             } else if let Err(why) = context.record(StoredRecord::NoImage(image.clone())).await {
-                tracing::warn!(%image, "failed to forget image `{image}`: {why}");
+                tracing::warn!(%image, "failed to delete the record of the image `{image}`: {why}");
             }
         }
     }

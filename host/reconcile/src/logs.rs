@@ -71,7 +71,7 @@ impl Stream for LogSubscription {
                 line
             }
             Err(BroadcastStreamRecvError::Lagged(lost)) => Arc::new(system(format!(
-                "{lost} lines were lost, since they came faster than they were read"
+                "{lost} lines were lost, because they were written faster than they were read"
             ))),
         }))
     }

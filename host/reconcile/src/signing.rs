@@ -90,6 +90,7 @@ fn accepted(store: &Store) -> Result<AcceptedReleases, String> {
     let Some(stored) = stored else {
         return Ok(AcceptedReleases::default());
     };
-    serde_json::from_value(stored)
-        .map_err(|error| format!("what was accepted before cannot be read from the store: {error}"))
+    serde_json::from_value(stored).map_err(|error| {
+        format!("the releases that were accepted before cannot be read from the store: {error}")
+    })
 }

@@ -301,7 +301,7 @@ impl ReconcilerTask {
                 tokio::spawn(async move {
                     let not_stopped = StoredRecord::NotStopped(id.clone());
                     if let Err(why) = context.record(not_stopped).await {
-                        tracing::warn!(container = %id, "failed to forget a stop of `{id}`: {why}");
+                        tracing::warn!(container = %id, "failed to delete the record that `{id}` was stopped: {why}");
                     }
                 });
             }

@@ -93,7 +93,7 @@ impl SecureDir {
             tracing::error!(
                 path = %path.display(),
                 aside = %aside.display(),
-                "{distrusted}. It was moved to `{}`, and a new one takes its place: containers that were started before see the old one until they are restarted",
+                "{distrusted}. The supervisor moved it to `{}` and created a new one: containers that were started before use the old one until they are restarted",
                 aside.display()
             );
         }

@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn what_belongs_to_somebody_else_can_be_replaced_by_them() {
+    fn a_path_through_a_folder_of_another_user_can_be_replaced() {
         if !rustix::process::geteuid().is_root() {
             return;
         }

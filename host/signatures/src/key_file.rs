@@ -32,7 +32,7 @@ pub enum KeyFileError {
     NotAKeyFile,
     /// The last line, or the text, is something else.
     #[error(
-        "its last line is not a minisign public key, which begins with `RW`: take the maker's .pub file"
+        "its last line is not a minisign public key, which begins with `RW`: use the maker's .pub file"
     )]
     Format,
 }

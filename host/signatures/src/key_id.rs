@@ -53,7 +53,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_signature_has_no_id() {
+    fn an_invalid_signature_has_no_id() {
         for text in [
             &b""[..],
             b"one line",

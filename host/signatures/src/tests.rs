@@ -66,7 +66,7 @@ fn a_makers_file_and_its_last_line_are_the_same_key() {
 }
 
 #[test]
-fn what_is_no_makers_file_is_refused_and_holds_nobody_up() {
+fn an_invalid_key_file_is_refused_and_delays_nobody() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
     std::fs::write(path("text"), "a\nb\"]").unwrap();

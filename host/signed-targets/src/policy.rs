@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn signatures_are_asked_for_where_the_policy_has_the_section() {
+    fn signatures_are_required_if_the_policy_has_the_section() {
         let key = minisign::KeyPair::generate_unencrypted_keypair().unwrap();
         let key = key.pk.to_base64();
         let off = TargetPolicy::parse("[plugins.tags]\ngrants = [\"cloud\"]").unwrap();
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_misspelt_is_an_error_and_no_gap() {
+    fn a_misspelt_section_is_an_error() {
         for text in [
             "[targets]",
             "[targets]\nkeys = \"a\"",

@@ -116,7 +116,7 @@ pub enum SigningError {
     NoRelease,
     /// An image by tag: nobody knows what the tag will refer to.
     #[error(
-        "the image of the service `{service}` is `{image}`, which has no digest: whoever controls the registry decides what it contains"
+        "the image of the service `{service}` is `{image}`, which has no digest, so the registry decides what it contains"
     )]
     NoDigest {
         /// The service.

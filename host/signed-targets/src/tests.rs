@@ -124,7 +124,7 @@ fn nothing() -> AcceptedReleases {
 }
 
 #[test]
-fn what_was_signed_is_taken_and_its_version_remembered() {
+fn a_signed_target_is_accepted_and_its_version_stored() {
     let owner = Owner::new();
     let mut document = document();
     owner.sign(&mut document, &allowances());
@@ -172,7 +172,7 @@ fn a_version_goes_up_alone_and_an_accepted_statement_expires_no_more() {
 }
 
 #[test]
-fn without_a_statement_that_counts_nothing_is_taken() {
+fn without_a_valid_statement_no_target_is_accepted() {
     let (owner, other) = (Owner::new(), Owner::new());
     let mut document = document();
     owner.refuses(&document, &nothing(), NOW, "is not signed");
@@ -246,7 +246,7 @@ fn an_app_stays_on_the_device_unless_the_policy_lets_it_go() {
 }
 
 #[test]
-fn what_a_registry_decides_and_what_nothing_allows_is_not_signed() {
+fn images_without_a_digest_and_variables_without_an_allowance_are_not_signed() {
     let mut document = document();
     let web = &mut release(&mut document)["services"]["web"];
     web["image"] = "registry/web:latest".into();
@@ -388,7 +388,7 @@ fn any_value() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
-    fn compose_fields_are_taken_as_signed_and_no_other_way(
+    fn compose_fields_are_accepted_only_as_signed(
         signed_fields in prop::collection::btree_map("[a-z]{1,8}", any_value(), 0..4),
         other_fields in prop::collection::btree_map("[a-z]{1,8}", any_value(), 0..4),
     ) {

@@ -38,7 +38,7 @@ fn service(name: &str) -> ServiceName {
 }
 
 #[test]
-fn a_device_takes_the_uuid_that_it_is_given_before_anybody_has_asked_for_it() {
+fn a_device_takes_a_given_uuid_before_the_first_use_of_its_own() {
     let folder = folder();
     let mut store = open(folder.path());
     let given = "0123456789abcdef0123456789abcdef".parse().unwrap();
@@ -278,7 +278,7 @@ fn a_second_supervisor_is_refused() {
 }
 
 #[test]
-fn what_is_stored_is_for_its_owner_alone() {
+fn only_the_owner_can_read_the_store() {
     use std::os::unix::fs::PermissionsExt as _;
     let parent = folder();
     let folder = parent.path().join("state");

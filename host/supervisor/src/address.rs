@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_address_is_told_only_while_a_supervisor_holds_the_folder() {
+    fn the_address_is_found_only_while_a_supervisor_holds_the_folder() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path();
         assert_eq!(find_running(path), None);

@@ -98,7 +98,7 @@ impl Membership {
     ///
     /// # Errors
     /// If the store cannot be read.
-    pub(crate) fn follow(self, around: CloudContext<'_>) -> Result<Cloud> {
+    pub(crate) fn follow(self, context: CloudContext<'_>) -> Result<Cloud> {
         let CloudContext {
             configuration,
             store,
@@ -106,7 +106,7 @@ impl Membership {
             board,
             stop,
             ..
-        } = around;
+        } = context;
         let branding = &configuration.branding;
         let Some(identity) = self.identity else {
             return Ok(Cloud {
@@ -133,13 +133,13 @@ impl Membership {
         )?;
         let introduction = DeviceIntroduction {
             board: board.clone(),
-            facts: around.facts.clone(),
-            settings: around.host_settings.clone(),
+            facts: context.facts.clone(),
+            settings: context.host_settings.clone(),
             branding: branding.clone(),
         };
         let provisioned = ProvisioningState::start(
             client.clone(),
-            Arc::new(DeviceConfig(around.host.config_json.clone())),
+            Arc::new(DeviceConfig(context.host.config_json.clone())),
             Arc::new(store.clone()),
             Arc::new(introduction),
             follower.clone(),
@@ -148,9 +148,9 @@ impl Membership {
         let ready = provisioned.ready.clone();
         cloud_link::report(
             client.clone(),
-            Arc::new(DeviceState::new(&around)),
+            Arc::new(DeviceState::new(&context)),
             follower.clone(),
-            around.reported.clone(),
+            context.reported.clone(),
             ready.clone(),
             stop.clone(),
         );
@@ -164,7 +164,7 @@ impl Membership {
         let poll = Poll::start(client.clone(), follower, ready.clone(), stop.clone());
         begin_again(
             provisioned.renewed,
-            around.begin_again.clone(),
+            context.begin_again.clone(),
             stop.clone(),
         );
         Ok(Cloud {
@@ -234,7 +234,7 @@ impl Cloud {
     ) {
         let Some(link) = &self.link else { return };
         let mut settings = reconciler.effective_settings();
-        let (publish, is_wanted) = watch::channel(settings.borrow_and_update().settings.vpn);
+        let (publish, is_enabled) = watch::channel(settings.borrow_and_update().settings.vpn);
         let following = async move {
             while settings.changed().await.is_ok() {
                 publish.send_replace(settings.borrow_and_update().settings.vpn);
@@ -246,7 +246,7 @@ impl Cloud {
         let tunnel = keep_tunnel(
             link.client.clone(),
             link.protocol.clone(),
-            is_wanted,
+            is_enabled,
             move |request| proxy.clone().answer(request),
             link.ready.clone(),
             stop,

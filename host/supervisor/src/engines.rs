@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use compiled_code::Cache;
 use engine::docker::Docker;
 use engine::wasm::{Wasm, WasmConfig};
-use engine::{Disk, Engine, Engines, Scope};
+use engine::{Disk, Engine, Engines, Ownership};
 use model::EngineKind;
 use plugins::ConfinementRule;
 
@@ -24,21 +24,21 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 /// If an engine cannot be set up at all.
 pub(crate) async fn choose(
     configuration: &Configuration,
-    scope: Scope,
+    ownership: Ownership,
     cache: Cache,
     rule: Arc<ConfinementRule>,
     addresses: &[SocketAddr],
 ) -> Result<Engines> {
     let wasm: Arc<dyn Engine> = Arc::new(
-        open_wasm(configuration, scope.clone(), cache, rule, addresses)
+        open_wasm(configuration, ownership.clone(), cache, rule, addresses)
             .await
             .context("failed to open the wasm engine")?,
     );
     let uri = &configuration.docker_host;
     let docker = match configuration.engine {
         EngineChoice::Wasm => None,
-        EngineChoice::Docker => Some(connect(configuration, scope)?),
-        EngineChoice::Auto => answering(configuration, scope).await,
+        EngineChoice::Docker => Some(connect(configuration, ownership)?),
+        EngineChoice::Auto => answering(configuration, ownership).await,
     };
     let engines: Vec<Arc<dyn Engine>> = match docker {
         Some(docker) => {
@@ -71,7 +71,7 @@ pub(crate) fn has_docker(engines: &Engines) -> bool {
 
 async fn open_wasm(
     configuration: &Configuration,
-    scope: Scope,
+    ownership: Ownership,
     cache: Cache,
     rule: Arc<ConfinementRule>,
     addresses: &[SocketAddr],
@@ -86,7 +86,7 @@ async fn open_wasm(
         users: configuration.service_users,
         requires_confinement: Arc::new(move || rule.is_required()),
     };
-    Ok(Wasm::open(config, scope).await?)
+    Ok(Wasm::open(config, ownership).await?)
 }
 
 /// Returns the address as processes of this host reach it, if they can reach it over its loopback.
@@ -106,17 +106,17 @@ fn reason(choice: EngineChoice) -> &'static str {
     }
 }
 
-fn connect(configuration: &Configuration, scope: Scope) -> Result<Docker> {
+fn connect(configuration: &Configuration, ownership: Ownership) -> Result<Docker> {
     let uri = &configuration.docker_host;
-    let docker = Docker::connect(uri, scope)
+    let docker = Docker::connect(uri, ownership)
         .with_context(|| format!("failed to use the Docker engine at `{uri}`"))?;
     Ok(docker.with_host_root(&configuration.host_root))
 }
 
 /// Returns Docker, if it exists and answers.
-async fn answering(configuration: &Configuration, scope: Scope) -> Option<Docker> {
+async fn answering(configuration: &Configuration, ownership: Ownership) -> Option<Docker> {
     let uri = &configuration.docker_host;
-    let docker = connect(configuration, scope)
+    let docker = connect(configuration, ownership)
         .inspect_err(|error| tracing::warn!("{error:#}"))
         .ok()?;
     match tokio::time::timeout(ANSWER_WITHIN, docker.info()).await {

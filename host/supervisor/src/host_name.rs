@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_no_name_never_reaches_config_json() {
+    async fn an_invalid_host_name_never_reaches_config_json() {
         let root = tempfile::tempdir().unwrap();
         let name = host_name(root.path(), Arc::new(Rehearsal::new(root.path())));
         let config = root.path().join("config.json");

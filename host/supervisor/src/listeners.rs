@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_taken_port_is_an_error_that_says_what_to_do() {
+    async fn a_port_in_use_is_an_error_with_a_remedy() {
         let free = ListenAddress::with_keys("127.0.0.1:0".parse().unwrap());
         let listeners = open(&[free]).await.unwrap();
         let address = listeners[0].socket.local_addr().unwrap();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use api::{Events, ListenSwitch};
-use engine::Scope;
+use engine::Ownership;
 use model::compose::{DeviceFacts as ServiceFacts, HostFacts};
 use os::{Firewall, KernelGpio, KernelI2c};
 use plugin_protocol::GuestRuntime;
@@ -66,7 +66,7 @@ impl Parts {
     pub(crate) async fn start(
         configuration: &Configuration,
         store: &Store,
-        around: StartContext<'_>,
+        context: StartContext<'_>,
     ) -> Result<Self> {
         let StartContext {
             host,
@@ -75,21 +75,27 @@ impl Parts {
             addresses,
             begin_again,
             stopping,
-        } = around;
+        } = context;
         let api_port = addresses.first().map_or(0, SocketAddr::port);
         let branding = &configuration.branding;
         let board = Board::read(&configuration.device_type, &configuration.host_root);
 
         let rule = walls::rule(configuration);
         let cache = walls::cache(configuration, &configuration.state_dir, &rule)?;
-        let scope = Scope {
+        let ownership = Ownership {
             device: store.device_uuid().clone(),
             former: store.former_uuids()?,
             exclusive: configuration.exclusive,
             branding: branding.clone(),
         };
-        let engines =
-            engines::choose(configuration, scope, cache.clone(), rule.clone(), addresses).await?;
+        let engines = engines::choose(
+            configuration,
+            ownership,
+            cache.clone(),
+            rule.clone(),
+            addresses,
+        )
+        .await?;
         let engines = match registry_account::read(&host.config_json, store, membership.access()) {
             Some((registry, account)) => engines.with_account(registry, account),
             None => engines,

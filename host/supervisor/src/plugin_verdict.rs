@@ -197,7 +197,7 @@ impl PlacedFile<'_> {
         match timeout_at(deadline, request).await {
             Ok(Ok(Ok(plugins))) => find_state(&plugins, self.file, self.digest),
             Ok(Ok(Err(error))) => ReportedState::NoAnswer(format!("{error:#}")),
-            Ok(Err(_)) => ReportedState::NoAnswer("the request was cut short".to_owned()),
+            Ok(Err(_)) => ReportedState::NoAnswer("the request was interrupted".to_owned()),
             Err(_) => ReportedState::NoAnswer("it has not answered in time".to_owned()),
         }
     }

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use anyhow::{Result, bail};
-use engine::{EngineError, Scope};
+use engine::{EngineError, Ownership};
 use futures::future::join_all;
 use model::error_chain;
 use store::{OpenStore, Store};
@@ -24,7 +24,7 @@ pub(crate) fn remove(flags: Flags, removal: &Removal) -> Result<()> {
     // Checked first: opening the store would create one.
     store::read_global_key(&configuration.state_dir)?;
     let OpenStore { store, .. } = Store::open(&configuration.state_dir)?;
-    let scope = Scope {
+    let ownership = Ownership {
         device: store.device_uuid().clone(),
         former: store.former_uuids()?,
         exclusive: false,
@@ -41,7 +41,7 @@ pub(crate) fn remove(flags: Flags, removal: &Removal) -> Result<()> {
     runtime.block_on(async {
         let engines = engines::choose(
             &configuration,
-            scope,
+            ownership,
             cache,
             walls::rule(&configuration),
             &[],

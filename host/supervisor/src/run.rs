@@ -95,7 +95,7 @@ async fn device(configuration: &Configuration) -> Result<RunOutcome> {
     )?;
     let stopping = CancellationToken::new();
     let begin_again = CancellationToken::new();
-    let around = StartContext {
+    let context = StartContext {
         host: &host,
         membership,
         run_folder: &run_folder,
@@ -103,7 +103,7 @@ async fn device(configuration: &Configuration) -> Result<RunOutcome> {
         begin_again: &begin_again,
         stopping: &stopping,
     };
-    let parts = Parts::start(configuration, &store, around).await?;
+    let parts = Parts::start(configuration, &store, context).await?;
     if parts.has_docker {
         sockets.extend(listeners::on_gateway(&addresses));
     }
@@ -171,18 +171,18 @@ async fn device(configuration: &Configuration) -> Result<RunOutcome> {
 /// starting has its open files until it runs, and blocking work takes some time to end.
 async fn open_store(configuration: &Configuration, run_folder: &RunFolder) -> Result<Store> {
     let deadline = Instant::now() + RELEASED_WITHIN;
-    let mut has_said = false;
+    let mut has_warned = false;
     loop {
         match Store::open_or_copy(&configuration.state_dir, run_folder.folder()) {
             Err(StoreError::InUse { pid: Some(pid), .. })
                 if pid == std::process::id() && Instant::now() < deadline => {}
             opened => return Ok(opened?.store),
         }
-        if !has_said {
+        if !has_warned {
             tracing::warn!(
                 "the previous run still uses the state folder: waiting until it is free"
             );
-            has_said = true;
+            has_warned = true;
         }
         tokio::time::sleep(LOOK_AGAIN).await;
     }

@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_earlier_version_kept_is_taken_over() {
+    fn files_of_an_earlier_version_are_moved() {
         let root = tempfile::tempdir().unwrap();
         let former = root.path().join("tmp/platform-supervisor");
         fs::create_dir_all(&former).unwrap();
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn what_others_left_in_its_place_is_not_believed() {
+    fn files_of_other_users_in_the_former_folder_are_ignored() {
         if !rustix::process::geteuid().is_root() {
             return;
         }

@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn waits_double_up_to_a_minute_and_begin_anew_after_a_good_run() {
+    fn waits_double_up_to_a_minute_and_are_reset_after_a_good_run() {
         let mut backoff = RestartBackoff::default();
         let short = Duration::from_millis(1);
         let waits: Vec<u128> = (0..12).map(|_| backoff.after(short).as_millis()).collect();

@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn what_decides_what_is_booted_is_not_the_targets_to_say() {
+    fn a_target_cannot_set_boot_settings_that_choose_the_system() {
         for key in [
             "kernel",
             "cmdline",

@@ -32,12 +32,12 @@ impl Work {
             (Some(Setting::Reset), _) => Some(None),
             (Some(Setting::To(fields)), dns) => Some(Some(Redirection {
                 proxy: merged(fields, before.map(|before| &before.proxy))?,
-                dns: wanted_dns(dns.as_ref(), before),
+                dns: target_dns(dns.as_ref(), before),
             })),
             (None, Some(dns)) => before.map(|before| {
                 Some(Redirection {
                     proxy: before.proxy.clone(),
-                    dns: wanted_dns(Some(dns), Some(before)),
+                    dns: target_dns(Some(dns), Some(before)),
                 })
             }),
             (None, None) => None,
@@ -57,7 +57,7 @@ impl Work {
     }
 }
 
-fn wanted_dns(
+fn target_dns(
     change: Option<&Setting<DnsRemote>>,
     before: Option<&Redirection>,
 ) -> Option<DnsRemote> {

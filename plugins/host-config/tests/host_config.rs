@@ -170,7 +170,7 @@ async fn each_part_is_reset_by_each_of_the_empty_values() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_has_no_effect_takes_no_lock() {
+async fn a_change_without_effect_takes_no_lock() {
     let host = named().await;
     host.hold_update_lock("Lockfile exists for appId: 1, service: main");
     for network in [
@@ -230,7 +230,7 @@ async fn an_update_lock_is_respected_and_force_overrides_it_in_either_place() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_wrong_is_told_as_text_and_nothing_is_written() {
+async fn errors_are_text_and_nothing_is_written() {
     let host = named().await;
     for (network, expected) in [
         (json!({ "hostname": "a b" }), "'network.hostname' is 'a b'"),

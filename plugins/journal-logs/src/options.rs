@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn what_says_nothing_is_left_out() {
+    fn empty_options_are_left_out() {
         for body in [
             json!({}),
             json!({"all": false, "follow": "yes", "count": 0}),
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn no_text_can_be_taken_for_an_option() {
+    fn no_text_is_mistaken_for_an_option() {
         for field in ["unit", "containerId", "format", "since", "until"] {
             for value in ["-", "-f", "--vacuum-time=1s", "--file=/etc/passwd", "-h1"] {
                 let refused = read(json!({ field: value })).unwrap_err();

@@ -29,7 +29,7 @@ async fn arguments(host: &RunningHost, body: Value) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn each_field_is_an_option_and_the_format_is_short_unless_said() {
+async fn each_field_is_an_option_and_the_default_format_is_short() {
     let host = host().await;
     assert_eq!(arguments(&host, json!({})).await, ["--output=short"]);
     let all = json!({
@@ -52,7 +52,7 @@ async fn each_field_is_an_option_and_the_format_is_short_unless_said() {
 }
 
 #[tokio::test]
-async fn what_is_no_option_is_refused_by_the_fields_name() {
+async fn an_invalid_option_is_refused_by_the_fields_name() {
     let host = host().await;
     for (body, field) in [
         (json!({"containerId": "--file=x"}), "containerId"),

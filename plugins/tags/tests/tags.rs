@@ -65,7 +65,7 @@ fn failure(answer: &Answer) -> (u16, String) {
 }
 
 #[tokio::test]
-async fn the_clouds_tags_are_told_with_their_key_as_name() {
+async fn the_clouds_tags_are_returned_with_their_key_as_name() {
     let rows = vec![
         json!({"id": 3, "tag_key": "site", "value": "north"}),
         json!({"id": 4, "tag_key": "empty", "value": ""}),
@@ -88,7 +88,7 @@ async fn the_clouds_tags_are_told_with_their_key_as_name() {
 }
 
 #[tokio::test]
-async fn whatever_keeps_the_cloud_from_answering_is_a_500_that_says_so() {
+async fn any_internal_failure_of_the_cloud_is_a_500_with_a_message() {
     for (rows, message) in [
         (
             Err(CloudRefusal::Unprovisioned),
@@ -156,7 +156,7 @@ async fn without_a_tag_there_is_nothing_to_send() {
 }
 
 #[tokio::test]
-async fn what_is_no_tag_is_refused_and_nothing_is_queued() {
+async fn invalid_tags_are_refused_and_nothing_is_queued() {
     let (host, fake) = with(Ok(Vec::new())).await;
     let long_name = format!("{{\"{}\":\"\"}}", "x".repeat(101));
     let long_value = format!("{{\"a\":\"{}\"}}", "x".repeat(10_001));

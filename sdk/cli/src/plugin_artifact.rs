@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_in_a_registry_is_told_from_a_file() {
+    fn registry_names_are_distinguished_from_files() {
         for (argument, is_name) in [
             ("registry.example.com/plugins/rails:0.1.0", true),
             ("127.0.0.1:5000/rails:1", true),

@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_parser_says_is_said_without_types_of_rust() {
+    fn errors_of_the_parser_are_reported_without_types_of_rust() {
         for (message, expected) in [
             (
                 "unknown field `nme`, expected one of `name`, `version`",

@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_set_replaces_what_others_set() {
+    fn set_limits_replace_earlier_ones() {
         let limits = written("memory_mib = 8").over(&written("memory_mib = 4\ncpu_ms = 5"));
         assert_eq!(limits, written("memory_mib = 8\ncpu_ms = 5"));
     }

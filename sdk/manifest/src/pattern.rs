@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_pattern_is_refused() {
+    fn invalid_patterns_are_refused() {
         for text in [
             "", "x", "/", "//", "/a//b", "/a/", "/:", "/:a b", "/:a/:a", "/a b", "/..", "/a%20b",
             "/*",

@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_schedule_is_refused_with_the_forms_that_are() {
+    fn an_invalid_schedule_is_refused_with_the_valid_forms() {
         for text in [
             "",
             "every",

@@ -53,7 +53,7 @@ fn path_and_query_come_from_their_places() {
 }
 
 #[test]
-fn a_json_body_is_taken_with_and_without_its_type() {
+fn a_json_body_is_accepted_with_and_without_its_type() {
     for kind in [
         None,
         Some("application/json"),
@@ -73,7 +73,7 @@ fn a_json_body_is_taken_with_and_without_its_type() {
 }
 
 #[test]
-fn what_is_wrong_with_a_json_body_is_said_with_its_place() {
+fn errors_in_a_json_body_are_reported_with_their_place() {
     let json = Some("application/json");
     let table = [
         (json, "", 400, "the body is missing"),

@@ -55,7 +55,7 @@ fn each_value_is_read_as_its_fields_type() {
 }
 
 #[test]
-fn what_does_not_fit_is_told_with_the_parameters_name() {
+fn invalid_values_are_reported_with_the_parameters_name() {
     let table = [
         ("count=3", "query parameter `name` is missing"),
         ("name=a", "query parameter `count` is missing"),

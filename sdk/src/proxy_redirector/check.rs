@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_are_ipv4_or_host_names_that_cannot_be_taken_for_one() {
+    fn addresses_are_ipv4_or_host_names_that_do_not_look_like_one() {
         for good in [
             "10.0.0.1",
             "proxy",

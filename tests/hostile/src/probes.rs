@@ -13,7 +13,7 @@ use tokio::task::JoinHandle;
 use tests::Supervisor;
 
 /// The requests: one to the core, and one to a plugin that ships with the device.
-const ASKED: [&str; 2] = ["/ping", "/v2/device/name"];
+const PROBED_PATHS: [&str; 2] = ["/ping", "/v2/device/name"];
 /// The time between two rounds.
 const BETWEEN: Duration = Duration::from_millis(15);
 /// Under attack at least this much is allowed.
@@ -87,7 +87,7 @@ impl Probes {
         let of_task = Arc::clone(&results);
         let task = tokio::spawn(async move {
             loop {
-                for path in ASKED {
+                for path in PROBED_PATHS {
                     let ((time, wrong), (time_of_other, _)) =
                         tokio::join!(attacked.ask(path), other.ask(path));
                     if let Ok(mut results) = of_task.lock() {

@@ -86,7 +86,7 @@ fn main() -> Result<()> {
             tokio::select! {
                 outcome = run(&plan, &at, &troubles) => outcome,
                 // Everything that was started ends with this process.
-                ended = told_to_end() => ended,
+                ended = until_end_signal() => ended,
             }
         })?;
     if arguments.json {
@@ -97,7 +97,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-async fn told_to_end<T>() -> Result<T> {
+async fn until_end_signal<T>() -> Result<T> {
     let mut terminate = signal(SignalKind::terminate())?;
     tokio::select! {
         interrupted = tokio::signal::ctrl_c() => interrupted?,

@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_a_hundred_times_all_but_one_are_within_the_p99() {
+    fn the_p99_covers_all_but_one_of_a_hundred_times() {
         let times = (1..=101).rev().map(Duration::from_secs).collect();
         let spread = Spread::from_times(times);
         assert_eq!((spread.p50, spread.p99, spread.max), (51.0, 100.0, 101.0));

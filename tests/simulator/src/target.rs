@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn a_target_is_told_as_it_was_given_once_it_is_done() {
+    fn a_completed_target_is_reported_as_it_was_given() {
         let read = Target::read(&target(), UUID).unwrap();
         assert_eq!(read.settings.poll_interval.as_secs(), 600);
         assert_eq!(

@@ -124,7 +124,7 @@ fn status(answer: &[u8]) -> Option<u16> {
 }
 
 #[test]
-fn whatever_bytes_come_to_the_api_are_answered_or_refused() {
+fn any_bytes_sent_to_the_api_are_answered_or_refused() {
     let runtime = Runtime::new().unwrap();
     let mut device = runtime.block_on(Supervisor::on_wasm().start());
     let address = device.base().trim_start_matches("http://").to_owned();

@@ -257,7 +257,7 @@ async fn a_service_that_was_stopped_over_the_api_starts_with_the_supervisor() {
 }
 
 #[tokio::test]
-async fn the_host_is_told_to_reboot_when_all_services_have_stopped() {
+async fn the_host_reboots_after_all_services_have_stopped() {
     let story = Story::on_wasm(36).await;
     for (path, words) in [("/v1/reboot", "reboot"), ("/v1/shutdown", "power off")] {
         let answer = story.device.post(path, &json!({"force": true})).await;
@@ -341,7 +341,7 @@ async fn volumes_that_nothing_uses_or_wants_are_cleaned_up() {
 }
 
 #[tokio::test]
-async fn conformance2_what_is_asked_while_an_action_has_the_containers_away_waits_for_its_turn() {
+async fn conformance2_a_request_during_an_action_that_removed_the_containers_waits_for_its_turn() {
     let story = Story::on_wasm(1000).await;
     let device = &story.device;
     device.until_applied().await;

@@ -187,7 +187,7 @@ async fn a_service_of_the_wasm_engine_is_no_process_of_roots() {
 }
 
 #[tokio::test]
-async fn keys_are_taken_from_one_query_parameter_or_from_the_header() {
+async fn keys_are_read_from_one_query_parameter_or_from_the_header() {
     let device = Supervisor::on_wasm().start().await;
     let key = device.key();
     for (query, header, let_in) in [

@@ -6,7 +6,7 @@ use tests::Supervisor;
 const TARGET: &str = "/v2/local/target-state";
 
 #[tokio::test]
-async fn unknown_routes_and_wrong_methods_are_told_apart() {
+async fn unknown_routes_and_wrong_methods_have_different_errors() {
     let device = Supervisor::on_wasm().start().await;
     for (method, path, status, allow) in [
         ("GET", "/", 404, None),

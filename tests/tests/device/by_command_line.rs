@@ -86,7 +86,7 @@ impl Stage {
 }
 
 #[tokio::test]
-async fn a_device_does_what_it_is_asked_to() {
+async fn a_device_carries_out_commands() {
     let Some(stage) = Stage::with(&["wait"]).await else {
         return;
     };
@@ -152,7 +152,8 @@ async fn a_device_does_what_it_is_asked_to() {
 }
 
 #[tokio::test]
-async fn a_device_that_is_away_is_told_so_and_the_cloud_ends_at_once_though_it_is_followed() {
+async fn the_command_line_reports_a_disconnected_device_and_the_cloud_stops_at_once_despite_a_log_reader()
+ {
     let Some(mut stage) = Stage::with(&["tick"]).await else {
         return;
     };

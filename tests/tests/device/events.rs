@@ -18,7 +18,7 @@ fn statuses(events: &[Event]) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn an_update_is_told_from_its_begin_to_its_end() {
+async fn the_event_stream_reports_an_update_from_begin_to_end() {
     let device = Supervisor::on_wasm().start().await;
     device.until_applied().await;
     let mut reader = device.read_events().await;
@@ -66,7 +66,7 @@ async fn an_update_is_told_from_its_begin_to_its_end() {
 }
 
 #[tokio::test]
-async fn a_lock_a_failure_and_a_reboot_are_told() {
+async fn the_event_stream_reports_a_lock_a_failure_and_a_reboot() {
     let device = Supervisor::on_wasm().start().await;
     device.set_target(&web_target(7, "no")).await;
     device.until_applied().await;
@@ -103,7 +103,7 @@ async fn a_lock_a_failure_and_a_reboot_are_told() {
 }
 
 #[tokio::test]
-async fn a_reader_that_comes_back_misses_nothing_and_after_a_restart_is_told_so() {
+async fn a_reader_that_comes_back_misses_nothing_and_learns_of_a_restart() {
     let mut device = Supervisor::on_wasm().start().await;
     device.until_applied().await;
     let mut reader = device.read_events().await;

@@ -103,7 +103,7 @@ impl Story {
     }
 
     /// Waits until the device has reported to the cloud that it has gone back.
-    async fn until_told_of(&self, commit: &str) {
+    async fn until_rollback_reported(&self, commit: &str) {
         until("the cloud to be told", || async {
             let report = self.cloud.reported_state();
             let apps = report["apps"].as_object().cloned().unwrap_or_default();
@@ -150,7 +150,7 @@ async fn a_plugin_has_a_device_go_back_to_the_last_release_and_says_why() {
         story.blockers().await,
         [("release-unhealthy".to_owned(), expected)]
     );
-    story.until_told_of("c2").await;
+    story.until_rollback_reported("c2").await;
     let line = format!(
         "Release c2 of app 4 is not healthy: {reason}. The device goes back to release {COMMIT}"
     );
@@ -181,7 +181,7 @@ async fn a_component_that_fails_its_health_check_gives_way_to_the_last_release()
     story
         .release("c3", |service| checked(service, ["serve", "8081", "hello"]))
         .await;
-    story.until_told_of("c3").await;
+    story.until_rollback_reported("c3").await;
     story.until_runs("c2").await;
     let blockers = story.blockers().await;
     let message = &blockers[0].1;

@@ -48,7 +48,7 @@ fn hostile() -> Vec<CloudBehaviour> {
 }
 
 #[tokio::test]
-async fn whatever_a_cloud_answers_services_run_memory_is_bounded_and_the_device_catches_up() {
+async fn with_any_answer_of_the_cloud_services_run_memory_is_bounded_and_the_device_catches_up() {
     let cloud = RecordedCloud::start(&guest("guest")).await;
     let config = cloud.config_json();
     let device = Supervisor::on_wasm().config_json(config).start().await;

@@ -263,7 +263,7 @@ async fn caller(device: &Supervisor, key: Option<&str>) -> String {
 }
 
 #[tokio::test]
-async fn a_plugin_is_told_by_whose_key_a_request_came() {
+async fn a_plugin_learns_whose_key_a_request_has() {
     let (device, _folder) = device_with(&component(), "").await;
     let own = device.key().to_owned();
     assert_eq!(

@@ -34,7 +34,7 @@ fn find_family<'a>(crates: &'a [String], families: &[&str]) -> Vec<&'a String> {
 }
 
 #[test]
-fn what_runs_components_is_built_without_a_code_generator() {
+fn the_program_that_runs_components_has_no_code_generator() {
     let crates = crates("supervisor-wasm");
     assert!(crates.iter().any(|name| name == "wasmtime"), "{crates:?}");
     let generators = find_family(&crates, &["cranelift-codegen", "winch-codegen"]);
@@ -86,7 +86,7 @@ fn a_services_process_holds_nothing_of_the_supervisor() {
 }
 
 #[test]
-fn what_is_shipped_is_built_without_what_tests_alone_need() {
+fn shipped_programs_are_built_without_the_parts_for_tests() {
     for program in ["supervisor", "supervisor-wasm"] {
         let tree = tree(program);
         let for_tests: Vec<&str> = tree

@@ -22,7 +22,7 @@ fn two_services() -> Value {
 }
 
 #[tokio::test]
-async fn a_second_run_on_the_same_folder_is_refused_and_told_why() {
+async fn a_second_run_on_the_same_folder_is_refused_with_the_reason() {
     let device = Supervisor::on_wasm().start().await;
     let second = device.run_second();
     assert!(!second.status.success());

@@ -151,7 +151,7 @@ async fn nothing_is_missing_and_nothing_comes_twice(
 }
 
 #[tokio::test]
-async fn what_is_printed_while_the_supervisor_is_down_comes_once_it_is_up() {
+async fn component_output_from_while_the_supervisor_was_down_arrives_after_its_start() {
     let cloud = RecordedCloud::start(&guest("guest")).await;
     cloud.release("c2", |service| {
         service["composition"]["command"] = json!(["tick"]);
@@ -161,7 +161,7 @@ async fn what_is_printed_while_the_supervisor_is_down_comes_once_it_is_up() {
 }
 
 #[tokio::test]
-async fn what_containers_print_while_the_supervisor_is_down_comes_once_it_is_up() {
+async fn container_output_from_while_the_supervisor_was_down_arrives_after_its_start() {
     let Some(builder) = Supervisor::on_docker() else {
         return;
     };

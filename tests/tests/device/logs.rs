@@ -148,11 +148,11 @@ async fn until_read(reader: &mut LogReader, missing: &mut BTreeSet<String>) {
 }
 
 #[tokio::test]
-async fn what_components_print_at_once_is_not_lost() {
+async fn concurrent_output_of_components_is_not_lost() {
     nothing_is_lost(Some(Stage::on_wasm(7160).await)).await;
 }
 
 #[tokio::test]
-async fn what_containers_print_at_once_is_not_lost() {
+async fn concurrent_output_of_containers_is_not_lost() {
     nothing_is_lost(Stage::on_docker(7161).await).await;
 }

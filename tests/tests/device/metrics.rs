@@ -13,7 +13,7 @@ fn value(page: &str, sample: &str) -> f64 {
 }
 
 #[tokio::test]
-async fn a_device_counts_what_it_does_for_whoever_has_its_key() {
+async fn a_device_shows_its_counters_to_callers_with_its_key() {
     let device = Supervisor::on_wasm().start().await;
     let without = device
         .send(device.request_without_key("GET", "/metrics"))

@@ -108,12 +108,12 @@ impl Story {
         })
         .await;
         self.rauc.finish();
-        self.until_asked(&[INSTALL, "Mark active rootfs.1"], 1)
+        self.until_requested(&[INSTALL, "Mark active rootfs.1"], 1)
             .await;
     }
 
     /// Waits until all of these calls were made to RAUC, and the host was to reboot this many times.
-    async fn until_asked(&self, expected: &[&str], reboots: usize) {
+    async fn until_requested(&self, expected: &[&str], reboots: usize) {
         until("RAUC and the host to be asked", || async {
             let calls = self.rauc.calls();
             let actions = self.bus.calls();
@@ -184,11 +184,11 @@ async fn a_version_is_installed_by_rauc_booted_and_committed() {
     story.until_running().await;
     story.rauc.finish();
     story
-        .until_asked(&[INSTALL, "Mark active rootfs.1"], 1)
+        .until_requested(&[INSTALL, "Mark active rootfs.1"], 1)
         .await;
     story.reboot(1, Rauc::boot).await;
     let committed = [INSTALL, "Mark active rootfs.1", "Mark good booted"];
-    story.until_asked(&committed, 1).await;
+    story.until_requested(&committed, 1).await;
     assert_eq!(story.rauc.running().as_deref(), Some("2.0.0"));
     let plan = story.until_plan("the end", is_settled).await;
     assert_eq!(unplanned(&plan), []);
@@ -197,7 +197,7 @@ async fn a_version_is_installed_by_rauc_booted_and_committed() {
     // It is the same after another boot.
     story.reboot(2, Rauc::boot).await;
     story.until_plan("the end", is_settled).await;
-    story.until_asked(&committed, 1).await;
+    story.until_requested(&committed, 1).await;
 }
 
 #[tokio::test]
@@ -216,7 +216,9 @@ async fn a_version_that_rauc_itself_makes_the_next_boot_start_is_on_trial_after_
         rauc.boot();
     };
     story.reboot(1, power_cut).await;
-    story.until_asked(&[INSTALL, "Mark good booted"], 0).await;
+    story
+        .until_requested(&[INSTALL, "Mark good booted"], 0)
+        .await;
     assert_eq!(story.rauc.running().as_deref(), Some("2.0.0"));
 }
 
@@ -238,7 +240,7 @@ async fn a_version_in_which_services_do_not_run_is_rolled_back_and_not_tried_aga
         "Mark active rootfs.0",
         "Mark bad rootfs.1",
     ];
-    story.until_asked(&rolled_back, 2).await;
+    story.until_requested(&rolled_back, 2).await;
     story.reboot(2, Rauc::boot).await;
     assert_eq!(story.rauc.running().as_deref(), Some("1.0.0"));
     let plan = story
@@ -248,7 +250,7 @@ async fn a_version_in_which_services_do_not_run_is_rolled_back_and_not_tried_aga
     assert_eq!(rejected[0].0, "os-rejected", "{rejected:?}");
     let expected = "version 2.0.0 of the operating system is not tried again: the service `main` ";
     assert!(rejected[0].1.starts_with(expected), "{rejected:?}");
-    story.until_asked(&rolled_back, 2).await;
+    story.until_requested(&rolled_back, 2).await;
 }
 
 #[tokio::test]
@@ -267,7 +269,7 @@ async fn a_version_that_the_boot_loader_gives_up_is_not_tried_again() {
     let expected = ("os-rejected".to_owned(), expected.to_owned());
     assert_eq!(unplanned(&plan), [expected]);
     story
-        .until_asked(&[INSTALL, "Mark active rootfs.1"], 1)
+        .until_requested(&[INSTALL, "Mark active rootfs.1"], 1)
         .await;
 }
 
@@ -340,7 +342,7 @@ async fn a_bundle_that_rauc_or_the_device_refuses_is_named_and_nothing_is_writte
 }
 
 #[tokio::test]
-async fn a_plugin_whose_policy_does_not_let_it_provide_os_update_is_never_asked() {
+async fn a_plugin_without_a_grant_for_os_update_is_never_called() {
     let Some(story) = Story::begin("").await else {
         return;
     };

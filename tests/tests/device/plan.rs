@@ -82,7 +82,7 @@ async fn the_plan_says_what_a_locked_update_waits_for_and_ends_empty() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_downloaded_is_tried_again_and_what_comes_after_it_waits() {
+async fn a_failed_download_is_repeated_and_later_steps_wait() {
     let device = Supervisor::on_wasm().start().await;
     let missing = std::path::Path::new("/nowhere/at-all.wasm");
     device

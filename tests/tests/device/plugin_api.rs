@@ -38,7 +38,7 @@ async fn key_of(logs: &mut LogReader) -> String {
 }
 
 #[tokio::test]
-async fn a_plugin_asks_the_devices_own_api_for_whoever_calls_it() {
+async fn a_plugin_calls_the_devices_own_api_on_behalf_of_its_caller() {
     let routes = "\"GET /v2/state/status\", \"POST /v1/restart\"";
     let (device, _folder) = device(routes, "/v2/state/status").await;
     let mut logs = device.read_logs().await;
@@ -75,7 +75,7 @@ async fn a_plugin_that_asks_itself_does_not_do_so_for_ever() {
 }
 
 #[tokio::test]
-async fn an_answer_without_an_end_costs_the_plugin_that_asked_for_it_alone() {
+async fn an_endless_answer_costs_only_the_plugin_that_requested_it() {
     let (device, _folder) = device("\"GET /v3/events\"", "/v3/events").await;
     let endless = device.get("/v3/site-panel");
     let ping = async {

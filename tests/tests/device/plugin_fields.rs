@@ -60,10 +60,10 @@ impl Gauge {
 }
 
 #[tokio::test]
-async fn the_cloud_is_told_what_a_plugin_reports_until_its_grant_goes() {
+async fn the_device_sends_fields_of_a_plugin_until_its_grant_is_removed() {
     let cloud = RecordedCloud::start(&guest("guest")).await;
     let gauge = Gauge::start(cloud.config_json()).await;
-    let until_told = async |what: &str, fields: Value| {
+    let until_reported = async |what: &str, fields: Value| {
         until(what, || async {
             let report = cloud.reported_state();
             if report["plugin_fields"] == fields {
@@ -74,7 +74,7 @@ async fn the_cloud_is_told_what_a_plugin_reports_until_its_grant_goes() {
         })
         .await;
     };
-    until_told("the cloud to know that there is nothing", json!({})).await;
+    until_reported("the cloud to know that there is nothing", json!({})).await;
     gauge.read("north", 0.4).await;
     let expected = json!([
         { "name": "last_level", "value": 40, "unit": "%" }, { "name": "last_tank", "value": "north" },
@@ -83,16 +83,16 @@ async fn the_cloud_is_told_what_a_plugin_reports_until_its_grant_goes() {
     let expected = json!({ "tank-gauge": {
         "last_level": { "value": 40, "unit": "%" }, "last_tank": { "value": "north" },
     } });
-    until_told("the cloud to know the reading", expected).await;
+    until_reported("the cloud to know the reading", expected).await;
 
     let without = POLICY.replace(", \"report\"", "");
     fs::write(gauge.file("policy.toml"), without).unwrap();
-    until_told("the reading to go with the grant", json!({})).await;
+    until_reported("the reading to go with the grant", json!({})).await;
     assert_eq!(gauge.fields().await, json!([]));
 }
 
 #[tokio::test]
-async fn what_a_plugin_reports_is_in_the_cloud_until_the_plugin_is_removed() {
+async fn the_cloud_has_the_fields_of_a_plugin_until_the_plugin_is_removed() {
     // Nothing is deployed, so no registry is used.
     let cloud = FleetCloud::start("127.0.0.1:1").await;
     let fleet = cloud.fleet("pump", BOARD).await;

@@ -156,7 +156,7 @@ async fn only_a_device_of_developers_takes_functions_over_from_one_component_to_
 }
 
 #[tokio::test]
-async fn what_is_not_the_plugin_of_the_path_changes_nothing() {
+async fn a_body_that_is_not_the_plugin_of_the_path_changes_nothing() {
     let (device, folder) = developers().await;
     let plugins = folder.path().join("plugins");
     assert_eq!(put(&device, "greeter", greeter()).await.status, 200);

@@ -40,7 +40,7 @@ async fn messages(device: &Supervisor, query: &str) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn what_a_plugin_writes_is_read_on_the_device() {
+async fn the_log_of_a_plugin_can_be_read_on_the_device() {
     let (mut device, folder) = device().await;
     for words in [
         &["plugins", "log", "find-me"][..],

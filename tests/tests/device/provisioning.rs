@@ -32,7 +32,7 @@ fn requests_to(cloud: &RecordedCloud, path: &str) -> Vec<RecordedRequest> {
         .collect()
 }
 
-async fn until_asked(cloud: &RecordedCloud, path: &str, count: usize) -> Vec<RecordedRequest> {
+async fn until_requested(cloud: &RecordedCloud, path: &str, count: usize) -> Vec<RecordedRequest> {
     until("requests", || async {
         let found = requests_to(cloud, path);
         if found.len() >= count {
@@ -99,7 +99,7 @@ async fn a_device_that_is_killed_while_it_registers_is_the_same_one_afterwards()
     cloud.behave(CloudBehaviour::Stalls);
     let config = cloud.new_config_json();
     let mut device = Supervisor::on_wasm().config_json(config).start().await;
-    let first = &until_asked(&cloud, "/device/register", 1).await[0]
+    let first = &until_requested(&cloud, "/device/register", 1).await[0]
         .body
         .clone();
     device.kill().await;
@@ -112,7 +112,7 @@ async fn a_device_that_is_killed_while_it_registers_is_the_same_one_afterwards()
     assert_eq!(device.get("/ping").await.status, 200);
     cloud.behave(CloudBehaviour::Refuses(503, None));
     cloud.come_back().await;
-    until_asked(&cloud, "/device/register", 2).await;
+    until_requested(&cloud, "/device/register", 2).await;
     cloud.behave(CloudBehaviour::Works);
     until_runs(&device).await;
     for again in requests_to(&cloud, "/device/register") {

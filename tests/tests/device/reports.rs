@@ -12,7 +12,7 @@ async fn device_of(cloud: &RecordedCloud) -> Supervisor {
 }
 
 /// Waits until the reported state fits.
-async fn until_told(
+async fn until_reported(
     cloud: &RecordedCloud,
     device: &Supervisor,
     is: impl Fn(&Value) -> bool,
@@ -36,10 +36,10 @@ fn runs(report: &Value, commit: &str) -> bool {
 }
 
 #[tokio::test]
-async fn the_cloud_is_told_how_the_device_is_and_then_what_changes() {
+async fn the_device_reports_its_state_and_then_the_changes() {
     let cloud = RecordedCloud::start(&guest("guest")).await;
     let mut device = device_of(&cloud).await;
-    let report = until_told(&cloud, &device, |report| runs(report, COMMIT)).await;
+    let report = until_reported(&cloud, &device, |report| runs(report, COMMIT)).await;
     assert_eq!(report["api_secret"], device.key());
     assert_eq!(report["supervisor_version"], "19.0.0");
     assert_eq!(
@@ -66,7 +66,7 @@ async fn the_cloud_is_told_how_the_device_is_and_then_what_changes() {
     let before = cloud.reports().len();
     cloud.release("c2", |service| service["environment"]["A"] = json!("2"));
     device.post("/v1/update", &json!({})).await;
-    let report = until_told(&cloud, &device, |report| runs(report, "c2")).await;
+    let report = until_reported(&cloud, &device, |report| runs(report, "c2")).await;
     assert_eq!(
         report["apps"][APP]["releases"].as_object().unwrap().len(),
         1
@@ -82,7 +82,7 @@ async fn the_cloud_is_told_how_the_device_is_and_then_what_changes() {
     device.start_again().await;
     cloud.release("c3", |service| service["environment"]["A"] = json!("3"));
     device.post("/v1/update", &json!({})).await;
-    until_told(&cloud, &device, |report| runs(report, "c3")).await;
+    until_reported(&cloud, &device, |report| runs(report, "c3")).await;
     for report in &cloud.reports()[before..] {
         assert_eq!(report.get("api_secret"), None, "{report}");
     }
@@ -102,26 +102,26 @@ async fn the_cloud_is_told_how_the_device_is_and_then_what_changes() {
 }
 
 #[tokio::test]
-async fn developer_mode_is_told_to_the_cloud() {
+async fn the_device_reports_developer_mode_to_the_cloud() {
     let cloud = RecordedCloud::start(&guest("guest")).await;
     let device = Supervisor::on_wasm()
         .config_json(cloud.config_json())
         .argument("--allow-unpinned=true");
     let device = device.start().await;
-    until_told(&cloud, &device, |report| {
+    until_reported(&cloud, &device, |report| {
         report["status"] == "Developer mode: plugins are not pinned"
     })
     .await;
 }
 
 #[tokio::test]
-async fn variables_say_whether_measures_and_apps_are_told() {
+async fn variables_switch_reports_of_measures_and_apps() {
     let cloud = RecordedCloud::start(&guest("guest")).await;
     cloud.change(|device| {
         device["config"] = json!({ "PLATFORM_SUPERVISOR_HARDWARE_METRICS": "false" });
     });
     let device = device_of(&cloud).await;
-    let report = until_told(&cloud, &device, |report| {
+    let report = until_reported(&cloud, &device, |report| {
         runs(report, COMMIT) && report.get("memory_total") == Some(&Value::Null)
     })
     .await;
@@ -140,7 +140,7 @@ async fn variables_say_whether_measures_and_apps_are_told() {
     .await;
     // Measures by themselves would wait for five minutes.
     let key = device.post("/v1/regenerate-api-key", &json!({})).await.text;
-    let report = until_told(&cloud, &device, |report| report["api_secret"] == key).await;
+    let report = until_reported(&cloud, &device, |report| report["api_secret"] == key).await;
     assert!(report["memory_total"].is_u64(), "{report}");
     for report in &cloud.reports()[before..] {
         assert_eq!(report.get("apps"), None, "{report}");
@@ -153,7 +153,7 @@ async fn a_report_that_is_refused_is_made_again_when_the_cloud_wants_it_and_as_t
     // Polls would be refused as well, and the release never arrive: so the device gets the target
     // first.
     let device = device_of(&cloud).await;
-    until_told(&cloud, &device, |report| runs(report, COMMIT)).await;
+    until_reported(&cloud, &device, |report| runs(report, COMMIT)).await;
     cloud.behave(CloudBehaviour::Refuses(429, Some("3".into())));
     device.post("/v1/regenerate-api-key", &json!({})).await;
     let refused = until("a report to be refused", || async {

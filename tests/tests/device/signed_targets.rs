@@ -322,7 +322,7 @@ async fn a_stolen_cloud_changes_nothing_of_what_runs_and_a_signed_release_is_app
 }
 
 #[tokio::test]
-async fn what_was_accepted_is_remembered_over_a_restart_and_needs_no_second_look() {
+async fn an_accepted_target_is_stored_over_a_restart_and_not_checked_again() {
     let fleet = Fleet::start().await;
     fleet.sign(10);
     let mut device = fleet.device().await;
@@ -391,7 +391,7 @@ async fn a_policy_asks_for_signatures_from_one_target_to_the_next() {
 }
 
 #[tokio::test]
-async fn a_local_target_is_taken_where_the_policy_says_so() {
+async fn a_local_target_is_accepted_if_the_policy_allows_it() {
     let fleet = Fleet::start().await;
     let device = Supervisor::on_wasm()
         .argument("--policy")

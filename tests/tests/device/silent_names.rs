@@ -76,7 +76,7 @@ impl SilentNames {
 
     /// Waits until this many names were requested. No request is answered, so all of them are requested at the same
     /// time.
-    fn until_asked(&self, count: usize) {
+    fn until_requested(&self, count: usize) {
         let mut names = BTreeSet::new();
         while names.len() < count {
             let mut question = [0; 512];
@@ -125,7 +125,7 @@ async fn a_silent_name_server_holds_up_nothing_else() {
     .await;
     let images: Vec<Value> = (1..=12).map(image).collect();
     device.set_target(&target(7, &images)).await;
-    names.until_asked(PULLS);
+    names.until_requested(PULLS);
     for round in 0..ROUNDS {
         // A plugin with `files`, and endpoints that read files and the store itself.
         for path in ["/v1/device/host-config", "/metrics", "/v3/locks"] {
@@ -134,6 +134,6 @@ async fn a_silent_name_server_holds_up_nothing_else() {
             assert_eq!(answer.status, 200, "{answer:?}");
         }
         // The next questions find the device as busy as it gets.
-        names.until_asked(PULLS);
+        names.until_requested(PULLS);
     }
 }

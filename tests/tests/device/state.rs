@@ -92,7 +92,7 @@ async fn services_of_a_target_run_and_talk_to_each_other() {
 
 /// Without being killed: that would only happen after their ten minutes.
 #[tokio::test]
-async fn the_sample_services_end_when_they_are_told_to() {
+async fn the_sample_services_end_when_they_receive_the_signal() {
     let device = Supervisor::on_wasm().start().await;
     let mut logs = device.read_logs().await;
     let mut patient = hello();
@@ -208,7 +208,7 @@ async fn the_target_is_shown_as_it_was_set() {
 }
 
 #[tokio::test]
-async fn what_is_not_supported_is_a_warning_in_the_answer() {
+async fn an_unsupported_field_is_a_warning_in_the_answer() {
     let device = Supervisor::on_wasm().start().await;
     let mut services = hello();
     services[0]["build"] = json!(".");

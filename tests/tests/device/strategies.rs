@@ -121,7 +121,7 @@ impl Story {
         state["local"][self.app.to_string()]["services"]["1"]["status"].clone()
     }
 
-    async fn the_new_one_runs_beside_the_old_until_it_has_taken_over(self) {
+    async fn the_new_service_runs_beside_the_old_one_until_it_takes_over(self) {
         let image = self.publish("image");
         let labels = &[("strategy", "hand-over"), ("handover-timeout", "600000")][..];
         self.release(1, &image, self.waits(), labels).await;
@@ -218,7 +218,7 @@ async fn containers_are_killed_and_downloaded_in_the_order_of_their_strategy() {
 async fn a_component_hands_over_to_its_successor() {
     let story = Story(Stage::on_wasm(52).await);
     story
-        .the_new_one_runs_beside_the_old_until_it_has_taken_over()
+        .the_new_service_runs_beside_the_old_one_until_it_takes_over()
         .await;
 }
 
@@ -227,7 +227,7 @@ async fn a_container_hands_over_to_its_successor() {
     if let Some(stage) = Stage::on_docker(52).await {
         let story = Story(stage);
         story
-            .the_new_one_runs_beside_the_old_until_it_has_taken_over()
+            .the_new_service_runs_beside_the_old_one_until_it_takes_over()
             .await;
     }
 }

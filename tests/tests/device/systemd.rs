@@ -6,7 +6,7 @@ use std::time::Duration;
 use tests::{DEADLINE, Supervisor};
 
 /// Receives until `word` arrives; earlier messages must be in `others`.
-fn until_told(socket: &UnixDatagram, word: &str, others: &[&str]) {
+fn until_notified(socket: &UnixDatagram, word: &str, others: &[&str]) {
     loop {
         let mut buffer = [0; 256];
         let length = socket.recv(&mut buffer).expect("nothing was sent in time");
@@ -19,7 +19,7 @@ fn until_told(socket: &UnixDatagram, word: &str, others: &[&str]) {
 }
 
 #[tokio::test]
-async fn systemd_is_told_of_the_start_the_work_and_the_end() {
+async fn the_supervisor_notifies_systemd_of_start_work_and_end() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("notify");
     let socket = UnixDatagram::bind(&path).unwrap();
@@ -30,10 +30,10 @@ async fn systemd_is_told_of_the_start_the_work_and_the_end() {
         .environment("WATCHDOG_USEC", period.to_string())
         .start()
         .await;
-    until_told(&socket, "READY=1", &[]);
+    until_notified(&socket, "READY=1", &[]);
     for _ in 0..3 {
-        until_told(&socket, "WATCHDOG=1", &[]);
+        until_notified(&socket, "WATCHDOG=1", &[]);
     }
     assert_eq!(device.terminate().await.code(), Some(0));
-    until_told(&socket, "STOPPING=1", &["WATCHDOG=1"]);
+    until_notified(&socket, "STOPPING=1", &["WATCHDOG=1"]);
 }

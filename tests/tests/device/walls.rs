@@ -45,7 +45,7 @@ fn stamped(component: &Path, folder: &Path, name: &str) -> PathBuf {
 }
 
 #[tokio::test]
-async fn a_missing_wall_is_told_and_refused_where_the_policy_says_so() {
+async fn a_missing_wall_is_reported_and_is_an_error_if_the_policy_requires_it() {
     let folder = tempfile::tempdir().unwrap();
     let policy = folder.path().join("policy.toml");
     let shipped = fs::read_to_string(distribution().join("policy.toml")).unwrap();
@@ -101,7 +101,7 @@ async fn a_missing_wall_is_told_and_refused_where_the_policy_says_so() {
 }
 
 #[tokio::test]
-async fn walls_that_stand_are_told() {
+async fn the_api_reports_the_walls_that_are_up() {
     let folder = tempfile::tempdir().unwrap();
     let device = Supervisor::on_wasm().start().await;
     let component = stamped(&guest("guest"), folder.path(), "first.wasm");

@@ -106,7 +106,7 @@ async fn variables_are_written_into_config_txt_and_followed_by_one_reboot() {
 }
 
 #[tokio::test]
-async fn what_the_file_says_by_itself_is_no_change() {
+async fn settings_that_the_file_already_has_are_no_change() {
     let device = pi().await;
     let same = json!({ "HOST_CONFIG_gpu_mem": "64", "HOST_CONFIG_dtoverlay": "\"vc4-kms-v3d\"" });
     device.set_target(&with_config(same, &[])).await;
@@ -240,7 +240,7 @@ async fn a_board_without_such_a_file_keeps_the_variables_and_says_so_once() {
 }
 
 #[tokio::test]
-async fn the_clouds_variables_are_written_and_logind_is_told() {
+async fn the_clouds_variables_are_written_and_logind_reboots() {
     let Some(bus) = SystemBus::start().await else {
         return;
     };

@@ -217,7 +217,7 @@ async fn requests_at_the_same_time_are_put_in_order() {
 }
 
 #[tokio::test]
-async fn the_system_is_told_of_the_name_and_restarts_what_reads_the_proxy() {
+async fn the_system_gets_the_name_and_restarts_the_readers_of_the_proxy() {
     let Some(bus) = SystemBus::start().await else {
         return;
     };
@@ -254,7 +254,7 @@ async fn the_system_is_told_of_the_name_and_restarts_what_reads_the_proxy() {
 }
 
 #[tokio::test]
-async fn a_host_that_does_not_answer_is_told_as_text_and_leaves_the_name_as_it_was() {
+async fn a_host_that_does_not_answer_is_reported_as_text_and_the_name_stays_unchanged() {
     let device = Supervisor::on_wasm()
         .argument("--host-actions")
         .argument("dbus")

@@ -202,7 +202,7 @@ async fn wrong_types_and_options_in_place_of_values_are_refused_and_start_nothin
 }
 
 /// Reads a stream until it contains `text`.
-async fn until_said<E: std::fmt::Debug>(
+async fn read_until<E: std::fmt::Debug>(
     stream: &mut (impl Stream<Item = Result<bytes::Bytes, E>> + Unpin),
     text: &str,
 ) -> String {
@@ -249,12 +249,12 @@ async fn a_follower_gets_what_is_logged_until_it_leaves_and_then_its_process_is_
     )
     .await;
     let mut stream = response.bytes_stream();
-    assert_eq!(until_said(&mut stream, "lines\n").await, "several\nlines\n");
+    assert_eq!(read_until(&mut stream, "lines\n").await, "several\nlines\n");
     assert_eq!(journal.readers().len(), 1);
 
     journal.log("db.service", "db", b"not asked for").await;
     journal.log("web.service", "web", b"goes on").await;
-    assert_eq!(until_said(&mut stream, "goes on\n").await, "goes on\n");
+    assert_eq!(read_until(&mut stream, "goes on\n").await, "goes on\n");
 
     // Nothing more is logged: the disconnection itself is noticed.
     drop(stream);
@@ -274,7 +274,7 @@ async fn a_reader_ends_with_the_supervisor_too_and_other_streams_go_on_meanwhile
     }
     journal.log("web.service", "web", b"for all").await;
     for stream in &mut streams {
-        until_said(stream, "for all").await;
+        read_until(stream, "for all").await;
     }
     assert_eq!(journal.readers().len(), 12);
     let left = streams.split_off(6);

@@ -13,7 +13,7 @@ fn with_config(config: Value) -> Value {
 }
 
 #[tokio::test]
-async fn what_is_not_taken_as_it_stands_is_told_and_the_rest_holds() {
+async fn invalid_variables_are_reported_and_the_others_apply() {
     let device = Supervisor::on_wasm().start().await;
     let config = json!({
         "SUPERVISOR_POLL_INTERVAL": "soon",

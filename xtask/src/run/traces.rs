@@ -200,7 +200,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_put_on_record_is_read_again() {
+    fn recorded_traces_are_read_again() {
         for (engine, keep) in [
             (Engine::Docker("unix:///run/docker.sock".into()), false),
             (Engine::Wasm, true),

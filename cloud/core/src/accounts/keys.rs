@@ -102,19 +102,19 @@ pub async fn create(
     let mut row = row(json!({
         "is_of__actor": actor, "key_hash": key_hash(key), "role": <&str>::from(role),
     }));
-    let mut say = |name: &str, value: Option<Value>| {
+    let mut set = |name: &str, value: Option<Value>| {
         if let Some(value) = value {
             row.insert(name.to_owned(), value);
         }
     };
-    say("name", more.name.map(Value::String));
-    say("description", more.description.map(Value::String));
-    say("expiry_date", more.expiry_date);
-    say(
+    set("name", more.name.map(Value::String));
+    set("description", more.description.map(Value::String));
+    set("expiry_date", more.expiry_date);
+    set(
         "scope",
         more.limits.scope.map(|scope| json!(<&str>::from(scope))),
     );
-    say(
+    set(
         "is_limited_to__application",
         more.limits.fleet.map(Value::from),
     );

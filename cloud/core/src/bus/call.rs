@@ -93,7 +93,7 @@ pub(super) async fn open(nats: &Nats, device: i64) -> Result<DeviceClient, CallE
         _ => return Err(broken(&"its reply is invalid")),
     };
     let pipe = pipe::over(client.clone(), PipeReader::new(answers), to);
-    let (ask, mut connection) = tunnel::connect(pipe, PINGS)
+    let (device_client, mut connection) = tunnel::connect(pipe, PINGS)
         .await
         .map_err(|error| broken(&error))?;
     tokio::spawn(async move {
@@ -101,16 +101,24 @@ pub(super) async fn open(nats: &Nats, device: i64) -> Result<DeviceClient, CallE
             tracing::debug!(device, %error, "a call of another replica broke");
         }
     });
-    Ok(ask)
+    Ok(device_client)
 }
 
 /// Accepts calls of a device that is connected here, until `ending`, then finishes the calls in progress. Dropping the
 /// future cuts them off.
-pub(super) async fn take(nats: &Nats, device: i64, ask: DeviceClient, ending: &CancellationToken) {
+pub(super) async fn take(
+    nats: &Nats,
+    device: i64,
+    device_client: DeviceClient,
+    ending: &CancellationToken,
+) {
     let mut calls = match nats.client().subscribe(nats.subjects().calls(device)).await {
         Ok(calls) => calls,
         Err(error) => {
-            tracing::warn!(device, "other replicas cannot ask a device: {error}");
+            tracing::warn!(
+                device,
+                "other replicas cannot send requests to a device: {error}"
+            );
             return;
         }
     };
@@ -120,9 +128,9 @@ pub(super) async fn take(nats: &Nats, device: i64, ask: DeviceClient, ending: &C
         while calls_under_way.try_join_next().is_some() {}
         match free.clone().try_acquire_owned() {
             Ok(held) => {
-                let (client, ask) = (nats.client().clone(), ask.clone());
+                let (client, device_client) = (nats.client().clone(), device_client.clone());
                 calls_under_way.spawn(async move {
-                    answer(client, call, ask).await;
+                    answer(client, call, device_client).await;
                     drop(held);
                 });
             }
@@ -133,12 +141,12 @@ pub(super) async fn take(nats: &Nats, device: i64, ask: DeviceClient, ending: &C
             }
         }
     }
-    drop((calls, ask));
+    drop((calls, device_client));
     while calls_under_way.join_next().await.is_some() {}
 }
 
 /// Handles one call: passes its requests on to the device.
-async fn answer(client: Client, call: Message, ask: DeviceClient) {
+async fn answer(client: Client, call: Message, device_client: DeviceClient) {
     let (Some(reply), Ok(to)) = (call.reply, std::str::from_utf8(&call.payload)) else {
         return;
     };
@@ -159,9 +167,9 @@ async fn answer(client: Client, call: Message, ask: DeviceClient) {
     }
     let pipe = pipe::over(client, requests, to.to_owned());
     let pass_on = move |request| {
-        let ask = ask.clone();
+        let device_client = device_client.clone();
         async move {
-            passed_on(ask, request)
+            passed_on(device_client, request)
                 .await
                 .unwrap_or_else(|()| no_answer())
         }
@@ -172,7 +180,7 @@ async fn answer(client: Client, call: Message, ask: DeviceClient) {
 }
 
 async fn passed_on(
-    mut ask: DeviceClient,
+    mut device_client: DeviceClient,
     request: http::Request<Incoming>,
 ) -> Result<Response<Body>, ()> {
     let (head, body) = request.into_parts();
@@ -189,8 +197,8 @@ async fn passed_on(
             .headers_mut()
             .insert(header::CONTENT_TYPE, kind.clone());
     }
-    ask.ready().await.map_err(drop)?;
-    let mut answer = ask.send_request(request).await.map_err(drop)?;
+    device_client.ready().await.map_err(drop)?;
+    let mut answer = device_client.send_request(request).await.map_err(drop)?;
     answer.headers_mut().remove(NO_ANSWER);
     Ok(answer.map(Body::new))
 }

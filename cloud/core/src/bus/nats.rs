@@ -134,7 +134,7 @@ impl Nats {
         let sent = match serde_json::to_vec(&envelope) {
             Ok(text) => self
                 .client
-                .publish(self.subjects.news(), text.into())
+                .publish(self.subjects.notifications(), text.into())
                 .await
                 .map_err(|error| error.to_string()),
             Err(error) => Err(error.to_string()),
@@ -193,8 +193,8 @@ impl Nats {
             }
             let number = self.connection();
             // The announcement is repeated if it was lost with the connection.
-            let unheard = !self.receives_all() && announced.1.elapsed() > AWAY;
-            if number != announced.0 || unheard {
+            let is_lost = !self.receives_all() && announced.1.elapsed() > AWAY;
+            if number != announced.0 || is_lost {
                 announced = (number, Instant::now());
                 let lost = number > 1;
                 self.send(Payload::Connected { number, lost }).await;
@@ -241,7 +241,7 @@ impl Nats {
 
     /// Sends and receives until `stop`.
     pub(super) async fn run(&self, dispatcher: &Dispatcher, stop: &CancellationToken) {
-        let messages = match self.client.subscribe(self.subjects.news()).await {
+        let messages = match self.client.subscribe(self.subjects.notifications()).await {
             Ok(messages) => messages,
             Err(error) => {
                 tracing::error!("cannot receive messages of other replicas: {error}");

@@ -18,7 +18,7 @@ impl Subjects {
     }
 
     /// Returns the subject of notifications between replicas.
-    pub(crate) fn news(&self) -> String {
+    pub(crate) fn notifications(&self) -> String {
         format!("{}.news", self.prefix)
     }
 

@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn an_account_is_refused_from_one_network_and_a_right_try_starts_its_count_anew() {
+    fn an_account_is_refused_from_one_network_and_a_successful_try_resets_its_count() {
         let attempts = Attempts::new(&Limits::default());
         let ann = Account::User(1);
         for _ in 0..9 {

@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_follows_slowly_is_told_and_holds_nobody_up() {
+    async fn a_slow_reader_learns_that_lines_are_missing_and_delays_nobody() {
         let live = LiveLines::default();
         live.publish(1, &lines("nobody hears this"));
         let mut slow = live.follow(1);

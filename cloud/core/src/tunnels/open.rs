@@ -28,7 +28,7 @@ struct Map {
 }
 
 struct Tunnel {
-    ask: DeviceClient,
+    client: DeviceClient,
     number: u64,
     actor: i64,
     /// The hash of the key that opened it.
@@ -64,14 +64,14 @@ pub(super) struct TunnelHandle {
 
 impl OpenTunnels {
     /// Registers a tunnel that a device opened.
-    pub(super) fn opened(&self, opener: &Opener, since: i64, ask: DeviceClient) -> TunnelHandle {
+    pub(super) fn opened(&self, opener: &Opener, since: i64, client: DeviceClient) -> TunnelHandle {
         let device = opener.device;
         let (end, until) = oneshot::channel();
         let mut map = self.open.lock();
         map.opened += 1;
         let number = map.opened;
         let tunnel = Tunnel {
-            ask,
+            client,
             number,
             actor: opener.actor,
             key: opener.key.clone(),
@@ -106,7 +106,7 @@ impl OpenTunnels {
             .lock()
             .by_device
             .get(&device)
-            .map(|tunnel| tunnel.ask.clone())
+            .map(|tunnel| tunnel.client.clone())
     }
 
     /// Whether a device is connected.

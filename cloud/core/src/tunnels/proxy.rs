@@ -194,7 +194,7 @@ async fn permitted(
         Err(Refusal::Forbidden(match action {
             Action::SupervisorProxyWrite => format!("no right to change anything at {what}"),
             _ => format!(
-                "no right to read what {what} should run, and its variables: ask for its status"
+                "no right to read the target state and the variables of {what}: request its status instead"
             ),
         }))
     };

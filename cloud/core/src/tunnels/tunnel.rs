@@ -34,10 +34,10 @@ async fn carry(cloud: SharedCloud, opener: Opener, since: i64, switched: OnUpgra
     let begun = timeout(SWITCH, async {
         let connection = switched.await?;
         let (pipe, closer) = tunnel::over(TokioIo::new(connection), End::Cloud).await;
-        let (ask, connection) = tunnel::connect(pipe, pings).await?;
-        Ok::<_, hyper::Error>((ask, connection, closer))
+        let (client, connection) = tunnel::connect(pipe, pings).await?;
+        Ok::<_, hyper::Error>((client, connection, closer))
     });
-    let (ask, mut connection, closer) = match begun.await {
+    let (client, mut connection, closer) = match begun.await {
         Ok(Ok(begun)) => begun,
         Ok(Err(error)) => {
             tracing::debug!(%error, "a tunnel broke before it began");
@@ -46,10 +46,10 @@ async fn carry(cloud: SharedCloud, opener: Opener, since: i64, switched: OnUpgra
         Err(_) => return,
     };
     let tunnels = &cloud.tunnels;
-    let mut handle = tunnels.open.opened(&opener, since, ask.clone());
+    let mut handle = tunnels.open.opened(&opener, since, client.clone());
     opened(&cloud, device, since);
     let ending = CancellationToken::new();
-    let mut calls = pin!(cloud.bus.take_calls(device, ask, ending.clone()));
+    let mut calls = pin!(cloud.bus.take_calls(device, client, ending.clone()));
     let reason = tokio::select! {
         ended = connection.ended() => {
             match ended {
@@ -65,7 +65,7 @@ async fn carry(cloud: SharedCloud, opener: Opener, since: i64, switched: OnUpgra
     tunnels.presence.changed(device);
     let Some(reason) = reason else { return };
     tracing::debug!(?reason, "a tunnel is ended");
-    closer.say(reason);
+    closer.set_reason(reason);
     if reason == CloseReason::GoingAway {
         // Without requests in progress, it ends at once.
         ending.cancel();

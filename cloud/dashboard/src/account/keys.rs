@@ -1,4 +1,4 @@
-//! The visitor's API keys.
+//! The user's API keys.
 
 use std::net::SocketAddr;
 use strum::VariantNames;
@@ -33,13 +33,13 @@ struct Key {
 }
 
 /// The current keys.
-pub(super) async fn part(visitor: &SessionUser) -> PageResult<LiveFragment> {
-    let actor = visitor.identity.actor().unwrap_or_default();
+pub(super) async fn part(user: &SessionUser) -> PageResult<LiveFragment> {
+    let actor = user.identity.actor().unwrap_or_default();
     let query = format!(
         "$select=id,name,description,created_at,expiry_date,scope,last_used_at&$filter=is_of__actor eq {actor}\
          &$orderby=created_at desc&$top={MOST}"
     );
-    let keys: Vec<Key> = visitor.rows("/api_key", &query).await?;
+    let keys: Vec<Key> = user.rows("/api_key", &query).await?;
     let markup = html! {
         @if keys.is_empty() {
             p.empty { "No keys." }
@@ -64,7 +64,7 @@ fn row(key: &Key) -> Markup {
             td data-label="Last used" { (time_or(key.last_used_at.as_deref(), "Never")) }
             td data-label="Valid until" { (time_or(key.expiry_date.as_deref(), "No expiry")) }
             td.act {
-                form method="post" action=(place) hx-post=(place) hx-target="#key-said" hx-sync="this:drop" {
+                form method="post" action=(place) hx-post=(place) hx-target="#key-result" hx-sync="this:drop" {
                     button.small.danger type="submit" { "Delete" span.hidden { " the key " (name) } }
                 }
             }
@@ -93,7 +93,7 @@ fn may(scope: Option<&str>) -> &str {
 }
 
 /// The form that creates a key.
-pub(super) fn new(visitor: &SessionUser) -> Markup {
+pub(super) fn new(user: &SessionUser) -> Markup {
     let place = format!("{ACCOUNT}/keys");
     html! {
         form.card.stack method="post" action=(place) hx-post=(place) hx-target="find .answer" hx-sync="this:drop"
@@ -111,7 +111,7 @@ pub(super) fn new(visitor: &SessionUser) -> Markup {
                 }
                 label { "Valid until (optional)" input type="date" name="expires"; }
             }
-            @if !visitor.claims.fresh() {
+            @if !user.claims.fresh() {
                 div {
                     label { "Your password"
                         input type="password" name="password" required maxlength="1000" autocomplete="current-password"
@@ -120,7 +120,7 @@ pub(super) fn new(visitor: &SessionUser) -> Markup {
                     small id="password-hint" { "You entered it some time ago. Creating a key requires it again." }
                 }
             }
-            div.answer id="key-said" role="status" {}
+            div.answer id="key-result" role="status" {}
             div.buttons { button type="submit" { "Create key" } }
         }
     }
@@ -129,14 +129,14 @@ pub(super) fn new(visitor: &SessionUser) -> Markup {
 /// `POST /dashboard/account/keys`: creates a key, which is shown only now.
 pub(super) async fn make(
     ConnectInfo(from): ConnectInfo<SocketAddr>,
-    visitor: SessionUser,
+    user: SessionUser,
     form: Form,
 ) -> PageResult {
     let name = form.text("name");
     if name.is_empty() {
         return Err(PageError::wrong("Enter what the key is for."));
     }
-    let identity = with_password(&visitor, &form, from).await?;
+    let identity = with_password(&user, &form, from).await?;
     let actor =
         keys::require_user(&identity).map_err(|error| explained(error, "for the new key"))?;
     let description = KeyDescription {
@@ -155,12 +155,10 @@ pub(super) async fn make(
         },
     };
     let back = (ACCOUNT, "Back to your account");
-    visitor
-        .make_key(actor, Role::UserKey, description, back)
-        .await
+    user.make_key(actor, Role::UserKey, description, back).await
 }
 
-pub(super) async fn delete(visitor: SessionUser, Number(id): Number) -> PageResult {
-    visitor.delete(&format!("/api_key({id})")).await?;
-    Ok(visitor.done("The key was deleted.", ACCOUNT))
+pub(super) async fn delete(user: SessionUser, Number(id): Number) -> PageResult {
+    user.delete(&format!("/api_key({id})")).await?;
+    Ok(user.done("The key was deleted.", ACCOUNT))
 }

@@ -1,4 +1,4 @@
-//! The visitor's password.
+//! The user's password.
 
 use std::net::SocketAddr;
 
@@ -16,14 +16,14 @@ use crate::page_error::PageResult;
 use crate::session_user::{self, SessionUser, leave_for};
 
 /// The form that changes it.
-pub(super) fn form(visitor: &SessionUser) -> Markup {
+pub(super) fn form(user: &SessionUser) -> Markup {
     let place = format!("{ACCOUNT}/password");
     html! {
         form.card.stack method="post" action=(place) hx-post=(place) hx-target="find .answer" hx-sync="this:drop"
             aria-labelledby="password" {
             h2 id="password" { "Password" }
             p.faint { "A new password ends all your other sessions." }
-            input type="hidden" name="username" value=(visitor.name) autocomplete="username";
+            input type="hidden" name="username" value=(user.name) autocomplete="username";
             label { "Current password"
                 input type="password" name="current" required maxlength="1000" autocomplete="current-password";
             }
@@ -41,7 +41,7 @@ pub(super) fn form(visitor: &SessionUser) -> Markup {
 pub(super) async fn change(
     ConnectInfo(from): ConnectInfo<SocketAddr>,
     headers: HeaderMap,
-    visitor: SessionUser,
+    user: SessionUser,
     form: Form,
 ) -> PageResult {
     let change = PasswordChange {
@@ -51,16 +51,16 @@ pub(super) async fn change(
     };
     let beginning = SessionOrigin::new(&headers, from, SignInKind::Dashboard);
     let changed =
-        users::password_changed(&visitor.cloud, visitor.claims.id, change, from, beginning).await;
+        users::password_changed(&user.cloud, user.claims.id, change, from, beginning).await;
     let token = changed.map_err(|error| match error {
         Refusal::Unauthorized => {
             Refusal::Forbidden("The current password is incorrect.".to_owned())
         }
         error => error,
     })?;
-    let cookie = session_user::session_cookie(&visitor.cloud, &token)?;
+    let cookie = session_user::session_cookie(&user.cloud, &token)?;
     let cookie = [(header::SET_COOKIE, cookie)];
-    Ok(if visitor.in_place {
+    Ok(if user.in_place {
         (cookie, leave_for(ACCOUNT)).into_response()
     } else {
         (cookie, Redirect::to(ACCOUNT)).into_response()

@@ -1,4 +1,4 @@
-//! The visitor's sessions.
+//! The user's sessions.
 
 use maud::{Markup, html};
 use serde::Deserialize;
@@ -25,13 +25,13 @@ struct Session {
 }
 
 /// The current sessions.
-pub(super) async fn part(visitor: &SessionUser) -> PageResult<LiveFragment> {
+pub(super) async fn part(user: &SessionUser) -> PageResult<LiveFragment> {
     let query = format!(
         "$select=id,created_at,last_used_at,expires_at,address,user_agent,is_of_dashboard\
          &$orderby=last_used_at desc&$top={MOST}"
     );
-    let sessions: Vec<Session> = visitor.rows("/user_session", &query).await?;
-    let current = visitor.claims.session;
+    let sessions: Vec<Session> = user.rows("/user_session", &query).await?;
+    let current = user.claims.session;
     let rows = sessions.iter().map(|session| row(session, current));
     let table = table(
         "Your sessions",
@@ -62,7 +62,7 @@ fn row(session: &Session, current: i64) -> Markup {
                 @if session.id == current {
                     "This session"
                 } @else {
-                    form method="post" action=(place) hx-post=(place) hx-target="#sessions-said" hx-sync="this:drop" {
+                    form method="post" action=(place) hx-post=(place) hx-target="#sessions-result" hx-sync="this:drop" {
                         button.small.danger type="submit" { "End" span.hidden { " the session from " (session.address) } }
                     }
                 }
@@ -71,7 +71,7 @@ fn row(session: &Session, current: i64) -> Markup {
     }
 }
 
-pub(super) async fn end(visitor: SessionUser, Number(id): Number) -> PageResult {
-    visitor.delete(&format!("/user_session({id})")).await?;
-    Ok(visitor.done("The session has ended.", ACCOUNT))
+pub(super) async fn end(user: SessionUser, Number(id): Number) -> PageResult {
+    user.delete(&format!("/user_session({id})")).await?;
+    Ok(user.done("The session has ended.", ACCOUNT))
 }

@@ -1,4 +1,4 @@
-//! Actions of the device itself, sent through the tunnel as the visitor (docs/spec/cloud.md#supervisor-proxy).
+//! Actions of the device itself, sent through the tunnel as the user (docs/spec/cloud.md#supervisor-proxy).
 //!
 //! The answer appears at the button. An action that an update lock blocks can be forced; one that is in progress is not
 //! started a second time.
@@ -34,8 +34,8 @@ pub(super) fn panel(device: &Device) -> Markup {
             h2 id="actions" { "Actions" }
             div.buttons {
                 @for action in simple {
-                    (button(device, action, None, false, "#said"))
-                    @if action.name == "update" { (button(device, action, None, true, "#said")) }
+                    (button(device, action, None, false, "#result"))
+                    @if action.name == "update" { (button(device, action, None, true, "#result")) }
                 }
             }
             div.buttons.careful {
@@ -44,19 +44,19 @@ pub(super) fn panel(device: &Device) -> Markup {
                         summary.button { (action.label) " …" }
                         div.card.stack {
                             p { (warning) }
-                            (button(device, action, None, false, "#said"))
+                            (button(device, action, None, false, "#result"))
                         }
                     }
                 }
             }
-            div.answer id="said" role="status" {}
+            div.answer id="result" role="status" {}
         }
     }
 }
 
 /// The buttons of one of its services.
 pub(super) fn render_service(device: &Device, service: &str) -> Markup {
-    let id = format!("said-of-{service}");
+    let id = format!("result-of-{service}");
     html! {
         div.buttons {
             @for action in &SERVICE_ACTIONS { (button(device, action, Some(service), false, "next .answer")) }
@@ -116,11 +116,11 @@ fn form(
 /// `POST /dashboard/devices/<uuid>/ask`: `action`, of a `service`, with `force`.
 pub(super) async fn ask(
     State(state): State<DashboardState>,
-    visitor: SessionUser,
+    user: SessionUser,
     uuid: Uuid,
     form: Form,
 ) -> PageResult {
-    let device = Device::find(&visitor, &uuid).await?;
+    let device = Device::find(&user, &uuid).await?;
     let name = form.text("action");
     let of_service = SERVICE_ACTIONS.iter().find(|action| action.name == name);
     let action = of_service.or_else(|| ACTIONS.iter().find(|action| action.name == name));
@@ -130,7 +130,7 @@ pub(super) async fn ask(
     let key = format!("{} {name} {}", device.uuid, service.unwrap_or_default());
     let Some(_permit) = state.live.actions.begin(key) else {
         let notice = html! { p.notice.wary { "This action is already in progress." } };
-        return Ok(answered(&visitor, &device, StatusCode::CONFLICT, notice));
+        return Ok(answered(&user, &device, StatusCode::CONFLICT, notice));
     };
     let Some(fleet) = device.fleet() else {
         return Err(PageError::wrong(
@@ -143,10 +143,10 @@ pub(super) async fn ask(
         None => json!({ "appId": fleet, "force": force }),
     };
     let whom = ("uuid", json!(device.uuid));
-    let (status, notice) = match visitor.ask(&path, whom, data).await {
+    let (status, notice) = match user.ask(&path, whom, data).await {
         Ok(answer) => {
             let status = answer.status();
-            if status.is_success() && !visitor.in_place {
+            if status.is_success() && !user.in_place {
                 return Ok(Redirect::to(&device.place()).into_response());
             }
             let text = answer_text(answer).await;
@@ -162,19 +162,14 @@ pub(super) async fn ask(
         }
         Err(error) => return Err(PageError(error)),
     };
-    Ok(answered(&visitor, &device, status, notice))
+    Ok(answered(&user, &device, status, notice))
 }
 
 /// The result, at the button or on a page of its own.
-fn answered(
-    visitor: &SessionUser,
-    device: &Device,
-    status: StatusCode,
-    notice: Markup,
-) -> Response {
+fn answered(user: &SessionUser, device: &Device, status: StatusCode, notice: Markup) -> Response {
     let back = (&*device.place(), "Back to the device");
     let heading = Some(device.device_name.as_str());
-    let answer = visitor.answer("Sent to the device", heading, notice, back);
+    let answer = user.answer("Sent to the device", heading, notice, back);
     (status, answer).into_response()
 }
 

@@ -95,8 +95,8 @@ impl Facts {
     /// Finds the device of a uuid.
     ///
     /// # Errors
-    /// 404 if the visitor does not see it.
-    pub(super) async fn find(visitor: &SessionUser, uuid: &Uuid) -> PageResult<Self> {
+    /// 404 if the user does not see it.
+    pub(super) async fn find(user: &SessionUser, uuid: &Uuid) -> PageResult<Self> {
         let query = "$select=id,uuid,device_name,note,is_active,is_online,api_heartbeat_state,last_connectivity_event,\
             changed_api_heartbeat_state_on__date,overall_status,overall_progress,status,update_status,os_version,\
             os_variant,supervisor_version,ip_address,mac_address,public_address,memory_usage,memory_total,\
@@ -107,7 +107,7 @@ impl Facts {
             should_be_running__release($select=id,commit,raw_version),\
             device_tag($select=tag_key,value;$orderby=tag_key asc;$top=20)";
         let path = format!("/device(uuid='{}')", uuid.0);
-        visitor.row(&path, query).await
+        user.row(&path, query).await
     }
 
     pub(super) fn note(&self) -> &str {

@@ -28,29 +28,28 @@ const REST: Duration = Duration::from_millis(200);
 struct Names(HashMap<i64, String>);
 
 impl Names {
-    async fn load(visitor: &SessionUser, device: &Device) -> PageResult<Self> {
+    async fn load(user: &SessionUser, device: &Device) -> PageResult<Self> {
         let Some(fleet) = device.fleet() else {
             return Ok(Names(HashMap::new()));
         };
         let query = format!(
             "$select=id,service_name&$filter=application eq {fleet}&$orderby=service_name asc&$top=1000"
         );
-        let services: Vec<ServiceName> = visitor.rows("/service", &query).await?;
+        let services: Vec<ServiceName> = user.rows("/service", &query).await?;
         let names = services.into_iter().map(|it| (it.id, it.service_name));
         Ok(Names(names.collect()))
     }
 
     /// Looks up names that are not known yet: a new release may add a service, and a move brings those of another
     /// fleet.
-    async fn learn(&mut self, visitor: &SessionUser, lines: &[LogLine]) {
+    async fn learn(&mut self, user: &SessionUser, lines: &[LogLine]) {
         let unknown = lines.iter().filter_map(|line| line.service);
         let mut unknown: Vec<i64> = unknown.filter(|id| !self.0.contains_key(id)).collect();
         unknown.sort_unstable();
         unknown.dedup();
         for id in unknown {
             let path = format!("/service({id})");
-            let service: PageResult<ServiceName> =
-                visitor.row(&path, "$select=id,service_name").await;
+            let service: PageResult<ServiceName> = user.row(&path, "$select=id,service_name").await;
             let name = service.map_or_else(|_| format!("service {id}"), |it| it.service_name);
             self.0.insert(id, name);
         }
@@ -72,18 +71,18 @@ impl Names {
 }
 
 /// The log on its page with the existing lines; a script adds new ones.
-pub(super) async fn panel(visitor: &SessionUser, device: &Device) -> PageResult<Markup> {
-    let mut names = Names::load(visitor, device).await?;
+pub(super) async fn panel(user: &SessionUser, device: &Device) -> PageResult<Markup> {
+    let mut names = Names::load(user, device).await?;
     // If the message bus is unavailable, the rest of the page still works.
-    let right = device.right_to_read(visitor).await?;
-    let (lines, unread) = match tail::latest(&visitor.cloud, &right).await {
+    let right = device.right_to_read(user).await?;
+    let (lines, unread) = match tail::latest(&user.cloud, &right).await {
         Ok(lines) => (lines, false),
         Err(error) => {
             tracing::warn!(device = %device.uuid, %error, "log lines cannot be read");
             (Vec::new(), true)
         }
     };
-    names.learn(visitor, &lines).await;
+    names.learn(user, &lines).await;
     Ok(html! {
         section.stack aria-labelledby="log" data-log {
             div.head {
@@ -122,14 +121,14 @@ pub(super) async fn panel(visitor: &SessionUser, device: &Device) -> PageResult<
 /// # Errors
 /// If the database fails.
 pub(super) async fn events(
-    visitor: &SessionUser,
+    user: &SessionUser,
     device: &Device,
 ) -> PageResult<BoxStream<'static, Event>> {
-    let names = Names::load(visitor, device).await?;
-    let right = device.right_to_read(visitor).await?;
-    let live = tail::followed(&visitor.cloud, &right).await?;
-    let state = (visitor.clone(), names, live, true);
-    let events = stream::unfold(state, |(visitor, mut names, mut live, first)| async move {
+    let names = Names::load(user, device).await?;
+    let right = device.right_to_read(user).await?;
+    let live = tail::followed(&user.cloud, &right).await?;
+    let state = (user.clone(), names, live, true);
+    let events = stream::unfold(state, |(user, mut names, mut live, first)| async move {
         if !first {
             sleep(REST).await;
         }
@@ -137,7 +136,7 @@ pub(super) async fn events(
         while lines.is_empty() && !first {
             lines = live.next().await?;
         }
-        names.learn(&visitor, &lines).await;
+        names.learn(&user, &lines).await;
         let skipped = lines.len().saturating_sub(MOST);
         let text: String = lines
             .iter()
@@ -146,7 +145,7 @@ pub(super) async fn events(
             .collect();
         let name = if first { "lines-reset" } else { "lines" };
         let event = Event::default().event(name).data(text);
-        Some((event, (visitor, names, live, false)))
+        Some((event, (user, names, live, false)))
     });
     Ok(events.boxed())
 }
@@ -196,12 +195,12 @@ fn readable(message: &str) -> String {
 }
 
 /// `GET /dashboard/devices/<uuid>/log.txt`
-pub(super) async fn download(visitor: SessionUser, uuid: Uuid) -> PageResult {
-    let device = Device::find(&visitor, &uuid).await?;
-    let mut names = Names::load(&visitor, &device).await?;
-    let right = device.right_to_read(&visitor).await?;
-    let lines = tail::latest(&visitor.cloud, &right).await?;
-    names.learn(&visitor, &lines).await;
+pub(super) async fn download(user: SessionUser, uuid: Uuid) -> PageResult {
+    let device = Device::find(&user, &uuid).await?;
+    let mut names = Names::load(&user, &device).await?;
+    let right = device.right_to_read(&user).await?;
+    let lines = tail::latest(&user.cloud, &right).await?;
+    names.learn(&user, &lines).await;
     let mut text = String::new();
     for line in &lines {
         let message = readable(&line.message);

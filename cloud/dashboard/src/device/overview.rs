@@ -18,17 +18,17 @@ impl LivePage for OverviewPage {
     type Address = Uuid;
     type Parts = [LiveFragment; 4];
 
-    async fn load(visitor: &SessionUser, uuid: Uuid) -> PageResult<Self> {
-        Ok(OverviewPage(Facts::find(visitor, &uuid).await?))
+    async fn load(user: &SessionUser, uuid: Uuid) -> PageResult<Self> {
+        Ok(OverviewPage(Facts::find(user, &uuid).await?))
     }
 
-    async fn parts(&self, visitor: &SessionUser) -> PageResult<Self::Parts> {
-        let services = services::part(visitor, &self.0.device).await?;
-        let plugin_fields = plugin_fields::part(visitor, &self.0.device).await?;
+    async fn parts(&self, user: &SessionUser) -> PageResult<Self::Parts> {
+        let services = services::part(user, &self.0.device).await?;
+        let plugin_fields = plugin_fields::part(user, &self.0.device).await?;
         Ok([self.0.head(), self.0.part(), services, plugin_fields])
     }
 
-    async fn page(&self, visitor: &SessionUser, parts: Self::Parts) -> PageResult<Page> {
+    async fn page(&self, user: &SessionUser, parts: Self::Parts) -> PageResult<Page> {
         let [head, facts, services, plugin_fields] = parts;
         let device = &self.0.device;
         let main = html! {
@@ -40,13 +40,13 @@ impl LivePage for OverviewPage {
             }
             (plugin_fields.placed())
             (actions::panel(device))
-            (logs::panel(visitor, device).await?)
+            (logs::panel(user, device).await?)
         };
         Ok(device.page(OVERVIEW, &head, &main))
     }
 
     /// The lines of its log.
-    async fn more_events(&self, visitor: &SessionUser) -> PageResult<BoxStream<'static, Event>> {
-        logs::events(visitor, &self.0.device).await
+    async fn more_events(&self, user: &SessionUser) -> PageResult<BoxStream<'static, Event>> {
+        logs::events(user, &self.0.device).await
     }
 }

@@ -42,8 +42,8 @@ impl LivePage for PluginPage {
     type Address = PluginAddress<Uuid>;
     type Parts = [LiveFragment; 1];
 
-    async fn load(visitor: &SessionUser, address: PluginAddress<Uuid>) -> PageResult<Self> {
-        let facts = Facts::find(visitor, &address.owner).await?;
+    async fn load(user: &SessionUser, address: PluginAddress<Uuid>) -> PageResult<Self> {
+        let facts = Facts::find(user, &address.owner).await?;
         Ok(PluginPage { facts, address })
     }
 
@@ -51,10 +51,10 @@ impl LivePage for PluginPage {
         Ok([self.facts.head()])
     }
 
-    async fn page(&self, visitor: &SessionUser, [head]: Self::Parts) -> PageResult<Page> {
+    async fn page(&self, user: &SessionUser, [head]: Self::Parts) -> PageResult<Page> {
         let device = &self.facts.device;
         let PluginAddress { owner: uuid, name } = &self.address;
-        let list = ask::<PluginList>(visitor, uuid, "/v3/plugins").await?;
+        let list = ask::<PluginList>(user, uuid, "/v3/plugins").await?;
         let plugin = match list {
             Ok(list) => {
                 let mut plugins = list.plugins.into_iter();
@@ -66,7 +66,7 @@ impl LivePage for PluginPage {
         let log = match &plugin {
             Ok(_) => {
                 let path = format!("/v3/plugins/{name}/log");
-                ask::<PluginLog>(visitor, uuid, &path).await?
+                ask::<PluginLog>(user, uuid, &path).await?
             }
             Err(_) => Ok(PluginLog::default()),
         };

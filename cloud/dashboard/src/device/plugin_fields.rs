@@ -26,13 +26,13 @@ struct PluginField {
 const MOST: usize = 100;
 
 /// The current fields; empty if there are none.
-pub(super) async fn part(visitor: &SessionUser, device: &Device) -> PageResult<LiveFragment> {
+pub(super) async fn part(user: &SessionUser, device: &Device) -> PageResult<LiveFragment> {
     let query = format!(
         "$select=id,plugin,name,value,value_type,unit,modified_at&$filter=device eq {}\
          &$orderby=plugin asc,name asc&$top={MOST}",
         device.id
     );
-    let fields: Vec<PluginField> = visitor.rows("/device_plugin_field", &query).await?;
+    let fields: Vec<PluginField> = user.rows("/device_plugin_field", &query).await?;
     let rows = fields.iter().map(row);
     let columns = ["Field", "Value", "Plugin", "Changed"];
     // Browsers ignore an event without text: an open page would keep the last field.

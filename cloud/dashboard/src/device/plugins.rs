@@ -23,11 +23,11 @@ const MOST: usize = 1 << 20;
 
 /// Returns a device's answer, or the reason why there is none.
 pub(super) async fn ask<T: DeserializeOwned>(
-    visitor: &SessionUser,
+    user: &SessionUser,
     uuid: &Uuid,
     path: &str,
 ) -> PageResult<Result<T, String>> {
-    let answer = visitor.look_up(path, ("uuid", json!(uuid.0)));
+    let answer = user.look_up(path, ("uuid", json!(uuid.0)));
     let answer = match answer.await {
         Ok(answer) => answer,
         Err(Refusal::Missing(_)) => {
@@ -51,7 +51,7 @@ pub(super) async fn ask<T: DeserializeOwned>(
         return Ok(read(status, &[]));
     }
     let body = Limited::new(answer.into_body(), MOST).collect();
-    let patience = visitor.cloud.configuration.reach.answer();
+    let patience = user.cloud.configuration.reach.answer();
     Ok(match timeout(patience, body).await {
         Ok(Ok(body)) => read(status, &body.to_bytes()),
         Ok(Err(_)) => Err("The device's answer could not be read.".to_owned()),
@@ -69,8 +69,8 @@ impl LivePage for DevicePluginsPage {
     type Address = Uuid;
     type Parts = [LiveFragment; 1];
 
-    async fn load(visitor: &SessionUser, uuid: Uuid) -> PageResult<Self> {
-        let facts = Facts::find(visitor, &uuid).await?;
+    async fn load(user: &SessionUser, uuid: Uuid) -> PageResult<Self> {
+        let facts = Facts::find(user, &uuid).await?;
         Ok(DevicePluginsPage { facts, uuid })
     }
 
@@ -78,9 +78,9 @@ impl LivePage for DevicePluginsPage {
         Ok([self.facts.head()])
     }
 
-    async fn page(&self, visitor: &SessionUser, [head]: Self::Parts) -> PageResult<Page> {
+    async fn page(&self, user: &SessionUser, [head]: Self::Parts) -> PageResult<Page> {
         let device = &self.facts.device;
-        let main = match ask::<PluginList>(visitor, &self.uuid, "/v3/plugins").await? {
+        let main = match ask::<PluginList>(user, &self.uuid, "/v3/plugins").await? {
             Ok(list) => list.markup(&device.place()),
             Err(why) => html! { p.empty { (why) } },
         };
@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_device_of_another_version_lacks_is_not_shown() {
+    fn values_that_a_device_of_another_version_lacks_are_not_shown() {
         let list: PluginList =
             serde_json::from_value(json!({ "plugins": [{ "name": "tags", "new": 1 }] })).unwrap();
         let text = list.markup("/d").into_string();
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_device_says_is_text_and_bounded() {
+    fn answers_of_a_device_are_shown_as_text_and_bounded() {
         let long = "<b>".repeat(10_000);
         let list: PluginList = serde_json::from_value(json!({
             "policyError": "<script>",

@@ -51,19 +51,19 @@ impl ImageInstall {
 const MOST: usize = 500;
 
 /// The current services.
-pub(super) async fn part(visitor: &SessionUser, device: &Device) -> PageResult<LiveFragment> {
+pub(super) async fn part(user: &SessionUser, device: &Device) -> PageResult<LiveFragment> {
     let query = format!(
         "$select=id&$expand=installs__service($select=id,service_name)&$filter=device eq {}&$top={MOST}",
         device.id
     );
-    let targets: Vec<TargetService> = visitor.rows("/service_install", &query).await?;
+    let targets: Vec<TargetService> = user.rows("/service_install", &query).await?;
     let query = format!(
         "$select=id,status,download_progress&$filter=device eq {} and status ne 'deleted'&$orderby=id asc&$top={MOST}\
          &$expand=installs__image($select=id;$expand=is_a_build_of__service($select=id,service_name)),\
          is_provided_by__release($select=id,commit,raw_version)",
         device.id
     );
-    let installs: Vec<ImageInstall> = visitor.rows("/image_install", &query).await?;
+    let installs: Vec<ImageInstall> = user.rows("/image_install", &query).await?;
     let mut services: BTreeMap<&str, Vec<&ImageInstall>> = BTreeMap::new();
     for service in targets.iter().flat_map(|target| &target.services) {
         services.entry(&service.service_name).or_default();

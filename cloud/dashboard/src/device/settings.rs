@@ -23,19 +23,19 @@ impl LivePage for DeviceSettingsPage {
     type Address = Uuid;
     type Parts = [LiveFragment; 3];
 
-    async fn load(visitor: &SessionUser, uuid: Uuid) -> PageResult<Self> {
-        Ok(DeviceSettingsPage(Facts::find(visitor, &uuid).await?))
+    async fn load(user: &SessionUser, uuid: Uuid) -> PageResult<Self> {
+        Ok(DeviceSettingsPage(Facts::find(user, &uuid).await?))
     }
 
-    async fn parts(&self, visitor: &SessionUser) -> PageResult<Self::Parts> {
+    async fn parts(&self, user: &SessionUser) -> PageResult<Self::Parts> {
         let device = &self.0.device;
         let place = device.settings_place();
-        let own = key_values(visitor, KeyValueKind::DeviceSetting, device.id).await?;
+        let own = key_values(user, KeyValueKind::DeviceSetting, device.id).await?;
         let fleet = match device.fleet() {
-            Some(fleet) => key_values(visitor, KeyValueKind::FleetSetting, fleet).await?,
+            Some(fleet) => key_values(user, KeyValueKind::FleetSetting, fleet).await?,
             None => Vec::new(),
         };
-        let branding = &visitor.cloud.configuration.branding;
+        let branding = &user.cloud.configuration.branding;
         let of = (KeyValueKind::DeviceSetting, device.id);
         let switches = html! {
             @for switch in [&OVERRIDE_LOCKS, &REMOTE_ACCESS] {
@@ -44,12 +44,12 @@ impl LivePage for DeviceSettingsPage {
         };
         Ok([
             self.0.head(),
-            tags(visitor, KeyValueKind::DeviceTag, device.id, &place).await?,
+            tags(user, KeyValueKind::DeviceTag, device.id, &place).await?,
             LiveFragment::new("switches", switches),
         ])
     }
 
-    async fn page(&self, visitor: &SessionUser, parts: Self::Parts) -> PageResult<Page> {
+    async fn page(&self, user: &SessionUser, parts: Self::Parts) -> PageResult<Page> {
         let [head, tags, switches] = parts;
         let device = &self.0.device;
         let names = html! {
@@ -60,7 +60,7 @@ impl LivePage for DeviceSettingsPage {
             }))
         };
         let delete = html! {
-            p { "The cloud deletes the device and its key. A device that still runs has to be registered again." }
+            p { "The cloud deletes the device and its key. A device that still runs must be registered again." }
             details {
                 summary { "Delete this device …" }
                 (form(device, "delete", html! {
@@ -76,13 +76,13 @@ impl LivePage for DeviceSettingsPage {
             div.cards {
                 (card("name", "Name and note", &names))
                 div.stack {
-                    (card("release", "Release", &choose_release(visitor, &self.0).await?))
+                    (card("release", "Release", &choose_release(user, &self.0).await?))
                     (card("switches", "Switches", &switches.placed()))
                 }
             }
             (tags_section(&tags, true, KeyValueKind::DeviceTag, device.id, &place))
             div.cards {
-                (card("fleet", "Fleet", &choose_fleet(visitor, device).await?))
+                (card("fleet", "Fleet", &choose_fleet(user, device).await?))
                 (card("use", "In use", &in_use(&self.0)))
                 (card("end", "Delete", &delete))
             }
@@ -127,11 +127,11 @@ fn form(device: &Device, action: &str, fields: Markup) -> Markup {
     }
 }
 
-async fn choose_release(visitor: &SessionUser, facts: &Facts) -> PageResult<Markup> {
+async fn choose_release(user: &SessionUser, facts: &Facts) -> PageResult<Markup> {
     let Some(fleet) = facts.device.fleet() else {
         return Ok(html! { p.faint { "This device is not in a fleet." } });
     };
-    let releases = ReleasePicker::load(visitor, fleet).await?;
+    let releases = ReleasePicker::load(user, fleet).await?;
     let pin = facts.releases.pinned_on.map(|release| release.id);
     let fields = html! {
         label { "Runs"
@@ -168,8 +168,8 @@ fn in_use(facts: &Facts) -> Markup {
     form(&facts.device, "active", fields)
 }
 
-async fn choose_fleet(visitor: &SessionUser, device: &Device) -> PageResult<Markup> {
-    let fleets = FleetPicker::load(visitor, None).await?;
+async fn choose_fleet(user: &SessionUser, device: &Device) -> PageResult<Markup> {
+    let fleets = FleetPicker::load(user, None).await?;
     let fields = html! {
         label { "Belongs to"
             select name="fleet" required {
@@ -182,21 +182,21 @@ async fn choose_fleet(visitor: &SessionUser, device: &Device) -> PageResult<Mark
     Ok(form(device, "move", fields))
 }
 
-pub(super) async fn rename(visitor: SessionUser, uuid: Uuid, form: Form) -> PageResult {
+pub(super) async fn rename(user: SessionUser, uuid: Uuid, form: Form) -> PageResult {
     let name = form.text("name");
     if name.is_empty() {
         return Err(PageError::wrong("Enter a name."));
     }
     let message = format!("Renamed to {name}.");
-    patch(&visitor, &uuid, json!({ "device_name": name }), &message).await
+    patch(&user, &uuid, json!({ "device_name": name }), &message).await
 }
 
-pub(super) async fn note(visitor: SessionUser, uuid: Uuid, form: Form) -> PageResult {
+pub(super) async fn note(user: SessionUser, uuid: Uuid, form: Form) -> PageResult {
     let note = form.filled("note");
-    patch(&visitor, &uuid, json!({ "note": note }), "Saved.").await
+    patch(&user, &uuid, json!({ "note": note }), "Saved.").await
 }
 
-pub(super) async fn pin(visitor: SessionUser, uuid: Uuid, form: Form) -> PageResult {
+pub(super) async fn pin(user: SessionUser, uuid: Uuid, form: Form) -> PageResult {
     let (release, message) = match form.text("release") {
         "" => (None, "The device follows its fleet."),
         _ => (
@@ -205,40 +205,40 @@ pub(super) async fn pin(visitor: SessionUser, uuid: Uuid, form: Form) -> PageRes
         ),
     };
     let body = json!({ "is_pinned_on__release": release });
-    patch(&visitor, &uuid, body, message).await
+    patch(&user, &uuid, body, message).await
 }
 
-pub(super) async fn activate(visitor: SessionUser, uuid: Uuid, form: Form) -> PageResult {
+pub(super) async fn activate(user: SessionUser, uuid: Uuid, form: Form) -> PageResult {
     let (active, message) = match form.text("active") {
         "yes" => (true, "The device is active."),
         "no" => (false, "The device is deactivated."),
         _ => return Err(PageError::nothing_here()),
     };
-    patch(&visitor, &uuid, json!({ "is_active": active }), message).await
+    patch(&user, &uuid, json!({ "is_active": active }), message).await
 }
 
 /// Changes its row; the page with the form shows the result.
-async fn patch(visitor: &SessionUser, uuid: &Uuid, body: Value, message: &str) -> PageResult {
-    let device = Device::find(visitor, uuid).await?;
-    visitor.patch(&device.path(), body).await?;
-    Ok(visitor.done(message, &device.settings_place()))
+async fn patch(user: &SessionUser, uuid: &Uuid, body: Value, message: &str) -> PageResult {
+    let device = Device::find(user, uuid).await?;
+    user.patch(&device.path(), body).await?;
+    Ok(user.done(message, &device.settings_place()))
 }
 
-pub(super) async fn move_elsewhere(visitor: SessionUser, uuid: Uuid, form: Form) -> PageResult {
-    let device = Device::find(&visitor, &uuid).await?;
+pub(super) async fn move_elsewhere(user: SessionUser, uuid: Uuid, form: Form) -> PageResult {
+    let device = Device::find(&user, &uuid).await?;
     let body = json!({ "belongs_to__application": form.number("fleet")? });
-    visitor.patch(&device.path(), body).await?;
-    Ok(visitor.go(&device.settings_place()))
+    user.patch(&device.path(), body).await?;
+    Ok(user.go(&device.settings_place()))
 }
 
-pub(super) async fn delete(visitor: SessionUser, uuid: Uuid, form: Form) -> PageResult {
-    let device = Device::find(&visitor, &uuid).await?;
+pub(super) async fn delete(user: SessionUser, uuid: Uuid, form: Form) -> PageResult {
+    let device = Device::find(&user, &uuid).await?;
     if form.text("name") != device.device_name.trim() {
         return Err(PageError::wrong(
             "That is not the device's name; nothing was deleted.",
         ));
     }
-    visitor.delete(&device.path()).await?;
+    user.delete(&device.path()).await?;
     let place = device.fleet().map_or("/dashboard".to_owned(), fleet_place);
-    Ok(visitor.go(&place))
+    Ok(user.go(&place))
 }

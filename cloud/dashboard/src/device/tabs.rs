@@ -72,20 +72,20 @@ impl Device {
     /// Finds the device of a uuid.
     ///
     /// # Errors
-    /// 404 if the visitor does not see it.
-    pub(super) async fn find(visitor: &SessionUser, uuid: &Uuid) -> PageResult<Self> {
+    /// 404 if the user does not see it.
+    pub(super) async fn find(user: &SessionUser, uuid: &Uuid) -> PageResult<Self> {
         let query =
             "$select=id,uuid,device_name&$expand=belongs_to__application($select=id,app_name)";
         let path = format!("/device(uuid='{}')", uuid.0);
-        visitor.row(&path, query).await
+        user.row(&path, query).await
     }
 
-    /// Returns the visitor's right to read it, for its log, which is not part of the data API.
+    /// Returns the user's right to read it, for its log, which is not part of the data API.
     ///
     /// # Errors
-    /// 404 if the visitor does not see it (any more).
-    pub(super) async fn right_to_read(&self, visitor: &SessionUser) -> PageResult<RowRight> {
-        let right = visitor.right("device", self.id, Method::Read);
+    /// 404 if the user does not see it (any more).
+    pub(super) async fn right_to_read(&self, user: &SessionUser) -> PageResult<RowRight> {
+        let right = user.right("device", self.id, Method::Read);
         right.await?.ok_or_else(PageError::nothing_here)
     }
 
@@ -104,7 +104,7 @@ impl Device {
         format!("/device({})", self.id)
     }
 
-    /// Returns the number of its fleet, if it has one that the visitor sees.
+    /// Returns the number of its fleet, if it has one that the user sees.
     pub(super) fn fleet(&self) -> Option<i64> {
         self.fleets.first().map(|fleet| fleet.id)
     }

@@ -34,28 +34,28 @@ impl LivePage for DeviceVariablesPage {
     type Address = Uuid;
     type Parts = [LiveFragment; 3];
 
-    async fn load(visitor: &SessionUser, uuid: Uuid) -> PageResult<Self> {
-        let facts = Facts::find(visitor, &uuid).await?;
+    async fn load(user: &SessionUser, uuid: Uuid) -> PageResult<Self> {
+        let facts = Facts::find(user, &uuid).await?;
         let query = format!(
             "$select=id&$expand=installs__service($select=id,service_name),\
              device_service_environment_variable($select=id,name,value,is_secret;$orderby=name asc;$top=500)\
              &$filter=device eq {}&$top=200",
             facts.device.id
         );
-        let installs = visitor.rows("/service_install", &query).await?;
+        let installs = user.rows("/service_install", &query).await?;
         Ok(DeviceVariablesPage { facts, installs })
     }
 
-    async fn parts(&self, visitor: &SessionUser) -> PageResult<Self::Parts> {
+    async fn parts(&self, user: &SessionUser) -> PageResult<Self::Parts> {
         let device = &self.facts.device;
-        let own = list(visitor, KeyValueKind::DeviceVariable, device.id).await?;
-        let own_settings = list(visitor, KeyValueKind::DeviceSetting, device.id).await?;
+        let own = list(user, KeyValueKind::DeviceVariable, device.id).await?;
+        let own_settings = list(user, KeyValueKind::DeviceSetting, device.id).await?;
         let (of_fleet, fleet_settings, of_services) = match device.fleet() {
             None => (Vec::new(), Vec::new(), Vec::new()),
             Some(fleet) => (
-                list(visitor, KeyValueKind::FleetVariable, fleet).await?,
-                list(visitor, KeyValueKind::FleetSetting, fleet).await?,
-                load_service_variables(visitor, fleet).await?,
+                list(user, KeyValueKind::FleetVariable, fleet).await?,
+                list(user, KeyValueKind::FleetSetting, fleet).await?,
+                load_service_variables(user, fleet).await?,
             ),
         };
         let variables = self.variables(own, of_fleet, of_services);
@@ -71,7 +71,7 @@ impl LivePage for DeviceVariablesPage {
         Ok([self.facts.head(), variables, settings])
     }
 
-    async fn page(&self, visitor: &SessionUser, parts: Self::Parts) -> PageResult<Page> {
+    async fn page(&self, user: &SessionUser, parts: Self::Parts) -> PageResult<Page> {
         let [head, variables, settings] = parts;
         let device = &self.facts.device;
         let services = self.installs.iter().flat_map(|install| {
@@ -88,7 +88,7 @@ impl LivePage for DeviceVariablesPage {
         };
         let main = self
             .editor()
-            .markup(visitor, [&variables, &settings], Some(owners));
+            .markup(user, [&variables, &settings], Some(owners));
         Ok(device.page(VARIABLES, &head, &main))
     }
 }

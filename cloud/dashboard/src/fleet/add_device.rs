@@ -16,14 +16,14 @@ use crate::page_error::{PageError, PageResult};
 use crate::rows::fleet_place;
 use crate::session_user::SessionUser;
 
-pub(super) async fn ask(visitor: SessionUser, Number(id): Number) -> PageResult<Markup> {
-    let fleet = Fleet::find(&visitor, id).await?;
+pub(super) async fn ask(user: SessionUser, Number(id): Number) -> PageResult<Markup> {
+    let fleet = Fleet::find(&user, id).await?;
     // The device types that can run software for the fleet's own type.
     let query = format!(
         "$select=slug,name&$orderby=name asc&$filter=is_of__cpu_architecture/any(c:\
          c/device_type/any(t:t/is_default_for__application/any(a:a/id eq {id})))"
     );
-    let kinds: Vec<DeviceType> = visitor.rows("/device_type", &query).await?;
+    let kinds: Vec<DeviceType> = user.rows("/device_type", &query).await?;
     let own = fleet.device_type.first().map(|kind| kind.slug.as_str());
     let config = format!("{}/config.json", fleet.place());
     let key = format!("{}/key", fleet.place());
@@ -71,12 +71,12 @@ pub(super) async fn ask(visitor: SessionUser, Number(id): Number) -> PageResult<
         live: None,
         ..fleet.page(DEVICES, &main)
     };
-    Ok(page.markup(&visitor))
+    Ok(page.markup(&user))
 }
 
 /// Answers a form that uses no script, because the answer is a file.
 pub(super) async fn config(
-    visitor: SessionUser,
+    user: SessionUser,
     Number(id): Number,
     headers: HeaderMap,
     form: Form,
@@ -90,8 +90,7 @@ pub(super) async fn config(
     if let Some(day) = form.end_of_day("expires") {
         options.insert("provisioningKeyExpiryDate".to_owned(), json!(day));
     }
-    let config =
-        download_config::made(&visitor.cloud, &visitor.identity, &headers, &options).await?;
+    let config = download_config::made(&user.cloud, &user.identity, &headers, &options).await?;
     let text = serde_json::to_string_pretty(&config)
         .map_err(|error| PageError(Refusal::Fault(error.into())))?;
     let headers = [
@@ -104,9 +103,8 @@ pub(super) async fn config(
     Ok((headers, text).into_response())
 }
 
-pub(super) async fn key(visitor: SessionUser, Number(id): Number, form: Form) -> PageResult {
-    let actor =
-        keys::find_permitted_actor(&visitor.cloud, &visitor.identity, "application", id).await?;
+pub(super) async fn key(user: SessionUser, Number(id): Number, form: Form) -> PageResult {
+    let actor = keys::find_permitted_actor(&user.cloud, &user.identity, "application", id).await?;
     let description = KeyDescription {
         name: form.filled("name").map(str::to_owned),
         description: Some("created in the dashboard".to_owned()),
@@ -114,7 +112,6 @@ pub(super) async fn key(visitor: SessionUser, Number(id): Number, form: Form) ->
     };
     let place = fleet_place(id);
     let back = (&*place, "Back to the fleet");
-    visitor
-        .make_key(actor, Role::ProvisioningKey, description, back)
+    user.make_key(actor, Role::ProvisioningKey, description, back)
         .await
 }

@@ -45,19 +45,19 @@ impl LivePage for DevicesPage {
     type Parts = [LiveFragment; 2];
 
     async fn load(
-        visitor: &SessionUser,
+        user: &SessionUser,
         (Number(id), Search(search)): Self::Address,
     ) -> PageResult<Self> {
         Ok(DevicesPage {
-            fleet: Fleet::find(visitor, id).await?,
+            fleet: Fleet::find(user, id).await?,
             filter: DeviceFilter::from_search(&search),
         })
     }
 
-    async fn parts(&self, visitor: &SessionUser) -> PageResult<Self::Parts> {
+    async fn parts(&self, user: &SessionUser) -> PageResult<Self::Parts> {
         let DevicesPage { fleet, filter } = self;
         let condition = filter.filter(fleet.id);
-        let count = visitor
+        let count = user
             .count("/device", &format!("$filter={condition}"))
             .await?;
         let query = format!(
@@ -70,7 +70,7 @@ impl LivePage for DevicesPage {
             filter.order_by(),
             filter.page.saturating_mul(AT_ONCE)
         );
-        let devices: Vec<DeviceRow> = visitor.rows("/device", &query).await?;
+        let devices: Vec<DeviceRow> = user.rows("/device", &query).await?;
         let count = usize::try_from(count).unwrap_or_default();
         Ok([
             LiveFragment::new("devices", list(fleet, filter, &devices)),
@@ -78,7 +78,7 @@ impl LivePage for DevicesPage {
         ])
     }
 
-    async fn page(&self, visitor: &SessionUser, parts: Self::Parts) -> PageResult<Page> {
+    async fn page(&self, user: &SessionUser, parts: Self::Parts) -> PageResult<Page> {
         let [devices, pages] = parts;
         let DevicesPage { fleet, filter } = self;
         let place = fleet.place();
@@ -111,7 +111,7 @@ impl LivePage for DevicesPage {
             }
             form.together method="post" action={ (place) "/together" } hx-post={ (place) "/together" }
                 hx-target="find .answer" hx-sync="this:drop" aria-label="Devices" {
-                @if fleet.may_change { (together::bar(visitor, fleet).await?) }
+                @if fleet.may_change { (together::bar(user, fleet).await?) }
                 (devices.placed()) (pages.placed())
             }
         };

@@ -42,9 +42,9 @@ impl LivePage for FleetPluginPage {
     type Address = PluginAddress<i64>;
     type Parts = [LiveFragment; 0];
 
-    async fn load(visitor: &SessionUser, address: PluginAddress<i64>) -> PageResult<Self> {
+    async fn load(user: &SessionUser, address: PluginAddress<i64>) -> PageResult<Self> {
         Ok(FleetPluginPage {
-            fleet: Fleet::find(visitor, address.owner).await?,
+            fleet: Fleet::find(user, address.owner).await?,
             name: address.name,
         })
     }
@@ -53,14 +53,14 @@ impl LivePage for FleetPluginPage {
         Ok([])
     }
 
-    async fn page(&self, visitor: &SessionUser, []: Self::Parts) -> PageResult<Page> {
+    async fn page(&self, user: &SessionUser, []: Self::Parts) -> PageResult<Page> {
         let FleetPluginPage { fleet, name } = self;
         let keep = |list: PluginList| -> Vec<Plugin> {
             let plugins = list.plugins.into_iter();
             let of_name = plugins.filter(|plugin| plugin.name == *name);
             of_name.take(FILES_SHOWN).collect()
         };
-        let contents = match FleetAnswers::load(visitor, fleet, keep).await? {
+        let contents = match FleetAnswers::load(user, fleet, keep).await? {
             Ok(answers) => markup(name, &answers),
             Err(why) => html! { p.empty { (why) } },
         };

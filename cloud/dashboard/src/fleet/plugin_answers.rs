@@ -39,13 +39,13 @@ pub(super) struct FleetAnswers<T> {
 }
 
 impl<T> FleetAnswers<T> {
-    /// Asks the devices for their plugins, as the visitor; `keep` takes from each list what the page shows, as soon as
+    /// Asks the devices for their plugins, as the user; `keep` takes from each list what the page shows, as soon as
     /// the list is there. Returns the reason, for people, if none is asked.
     ///
     /// # Errors
     /// If the API refuses the request for another reason, or the database fails.
     pub(super) async fn load(
-        visitor: &SessionUser,
+        user: &SessionUser,
         fleet: &Fleet,
         keep: impl Fn(PluginList) -> T,
     ) -> PageResult<Result<Self, String>> {
@@ -53,11 +53,11 @@ impl<T> FleetAnswers<T> {
             "$filter=belongs_to__application eq {} and is_online eq true",
             fleet.id
         );
-        let connected = visitor.count("/device", &filter).await?;
+        let connected = user.count("/device", &filter).await?;
         let query = format!("$select=id,uuid,device_name&{filter}&$orderby=id asc&$top={DEVICES}");
-        let devices: Vec<FleetDevice> = visitor.rows("/device", &query).await?;
+        let devices: Vec<FleetDevice> = user.rows("/device", &query).await?;
         let numbers = devices.iter().map(|device| device.id).collect();
-        let (cloud, identity) = (visitor.cloud.clone(), &visitor.identity);
+        let (cloud, identity) = (user.cloud.clone(), &user.identity);
         let answers = look_up_each(cloud, identity, fleet.id, numbers, "/v3/plugins").await;
         let mut answers = match answers {
             Ok(answers) => answers,

@@ -111,17 +111,17 @@ impl LivePage for FleetPluginsPage {
     type Address = Number;
     type Parts = [LiveFragment; 0];
 
-    async fn load(visitor: &SessionUser, Number(id): Number) -> PageResult<Self> {
-        Ok(FleetPluginsPage(Fleet::find(visitor, id).await?))
+    async fn load(user: &SessionUser, Number(id): Number) -> PageResult<Self> {
+        Ok(FleetPluginsPage(Fleet::find(user, id).await?))
     }
 
     async fn parts(&self, _: &SessionUser) -> PageResult<Self::Parts> {
         Ok([])
     }
 
-    async fn page(&self, visitor: &SessionUser, []: Self::Parts) -> PageResult<Page> {
+    async fn page(&self, user: &SessionUser, []: Self::Parts) -> PageResult<Page> {
         let FleetPluginsPage(fleet) = self;
-        let main = match FleetAnswers::load(visitor, fleet, PluginCount::from_list).await? {
+        let main = match FleetAnswers::load(user, fleet, PluginCount::from_list).await? {
             Ok(answers) => {
                 let mut plugins = FleetPlugins::default();
                 let lists = answers.devices.iter();

@@ -41,14 +41,14 @@ impl LivePage for ReleasesPage {
     type Address = Number;
     type Parts = [LiveFragment; 1];
 
-    async fn load(visitor: &SessionUser, Number(id): Number) -> PageResult<Self> {
-        Ok(ReleasesPage(Fleet::find(visitor, id).await?))
+    async fn load(user: &SessionUser, Number(id): Number) -> PageResult<Self> {
+        Ok(ReleasesPage(Fleet::find(user, id).await?))
     }
 
-    async fn parts(&self, visitor: &SessionUser) -> PageResult<Self::Parts> {
+    async fn parts(&self, user: &SessionUser) -> PageResult<Self::Parts> {
         let ReleasesPage(fleet) = self;
         let query = "$select=should_track_latest_release,should_be_running__release";
-        let target: Target = visitor.row(&fleet.path(), query).await?;
+        let target: Target = user.row(&fleet.path(), query).await?;
         let one_more = MOST + 1;
         let query = format!(
             "$select=id,commit,raw_version,status,is_final,is_invalidated,is_passing_tests,start_timestamp\
@@ -56,7 +56,7 @@ impl LivePage for ReleasesPage {
              &$filter=belongs_to__application eq {}&$orderby=start_timestamp desc,id desc&$top={one_more}",
             fleet.id
         );
-        let mut releases: Vec<ReleaseRow> = visitor.rows("/release", &query).await?;
+        let mut releases: Vec<ReleaseRow> = user.rows("/release", &query).await?;
         let more = releases.len() > MOST;
         releases.truncate(MOST);
         let caption = format!("Releases of {}", fleet.app_name);
@@ -80,7 +80,7 @@ impl LivePage for ReleasesPage {
         let [releases] = parts;
         let main = html! {
             (releases.placed())
-            div.answer id="said" role="status" {}
+            div.answer id="result" role="status" {}
         };
         Ok(self.0.page(RELEASES, &main))
     }
@@ -92,7 +92,7 @@ fn tracking(fleet: &Fleet, target: &Target) -> Markup {
         @if target.should_track_latest_release {
             p { "The fleet " strong { "follows its latest release" } ": each new one that succeeds becomes the target." }
         } @else {
-            form.line method="post" action=(place) hx-post=(place) hx-target="#said" hx-sync="this:drop" {
+            form.line method="post" action=(place) hx-post=(place) hx-target="#result" hx-sync="this:drop" {
                 p {
                     @if target.release.is_some() { "The fleet is " strong { "pinned" } " to one release." }
                     @else { "The fleet follows no release." }
@@ -122,7 +122,7 @@ fn row(fleet: &Fleet, target: &Target, release: &ReleaseRow) -> Markup {
             td data-label="Devices that run it" { (release.devices) }
             td.act {
                 @if fleet.may_change && release.state.can_be_target() && (target.should_track_latest_release || !is_target) {
-                    form method="post" action=(place) hx-post=(place) hx-target="#said" hx-sync="this:drop" {
+                    form method="post" action=(place) hx-post=(place) hx-target="#result" hx-sync="this:drop" {
                         input type="hidden" name="release" value=(release.name.id);
                         button.small type="submit" { "Pin" span.hidden { " the fleet to " (name) } }
                     }
@@ -133,7 +133,7 @@ fn row(fleet: &Fleet, target: &Target, release: &ReleaseRow) -> Markup {
 }
 
 /// `POST /dashboard/fleets/<id>/target`: `latest`, or the number of a `release`.
-pub(super) async fn target(visitor: SessionUser, Number(id): Number, form: Form) -> PageResult {
+pub(super) async fn target(user: SessionUser, Number(id): Number, form: Form) -> PageResult {
     let (body, message) = if form.has("latest") {
         (
             json!({ "should_track_latest_release": true }),
@@ -148,6 +148,6 @@ pub(super) async fn target(visitor: SessionUser, Number(id): Number, form: Form)
             "The fleet is pinned to this release, and its devices are notified.",
         )
     };
-    visitor.patch(&format!("/application({id})"), body).await?;
-    Ok(visitor.done(message, &format!("{}/releases", fleet_place(id))))
+    user.patch(&format!("/application({id})"), body).await?;
+    Ok(user.done(message, &format!("{}/releases", fleet_place(id))))
 }

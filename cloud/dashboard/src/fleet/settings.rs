@@ -27,27 +27,27 @@ impl LivePage for FleetSettingsPage {
     type Address = Number;
     type Parts = [LiveFragment; 2];
 
-    async fn load(visitor: &SessionUser, Number(id): Number) -> PageResult<Self> {
-        Ok(FleetSettingsPage(Fleet::find(visitor, id).await?))
+    async fn load(user: &SessionUser, Number(id): Number) -> PageResult<Self> {
+        Ok(FleetSettingsPage(Fleet::find(user, id).await?))
     }
 
-    async fn parts(&self, visitor: &SessionUser) -> PageResult<Self::Parts> {
+    async fn parts(&self, user: &SessionUser) -> PageResult<Self::Parts> {
         let FleetSettingsPage(fleet) = self;
         let place = fleet.settings_place();
-        let settings = key_values(visitor, KeyValueKind::FleetSetting, fleet.id).await?;
-        let branding = &visitor.cloud.configuration.branding;
+        let settings = key_values(user, KeyValueKind::FleetSetting, fleet.id).await?;
+        let branding = &user.cloud.configuration.branding;
         let of = (KeyValueKind::FleetSetting, fleet.id);
         let switches = OVERRIDE_LOCKS.markup(branding, of, &settings, &[], &place);
         Ok([
             LiveFragment::new("switches", switches),
-            tags(visitor, KeyValueKind::FleetTag, fleet.id, &place).await?,
+            tags(user, KeyValueKind::FleetTag, fleet.id, &place).await?,
         ])
     }
 
-    async fn page(&self, visitor: &SessionUser, parts: Self::Parts) -> PageResult<Page> {
+    async fn page(&self, user: &SessionUser, parts: Self::Parts) -> PageResult<Page> {
         let [switches, tags] = parts;
         let FleetSettingsPage(fleet) = self;
-        let organization = owner(visitor, fleet).await?;
+        let organization = owner(user, fleet).await?;
         let may_change = fleet.may_change;
         let word = html! { "name, " strong { (fleet.app_name) } };
         let main = html! {
@@ -57,8 +57,8 @@ impl LivePage for FleetSettingsPage {
                     (update_now(fleet))
                     (card("switches", "Switches", &switches.placed()))
                 }
-                (people(visitor, fleet, organization.as_ref()).await?)
-                @if let Some(organization) = &organization { (quotas::render_owner(visitor, organization).await?) }
+                (people(user, fleet, organization.as_ref()).await?)
+                @if let Some(organization) = &organization { (quotas::render_owner(user, organization).await?) }
             }
             (tags_section(&tags, may_change, KeyValueKind::FleetTag, fleet.id, &fleet.settings_place()))
             @if may_change { (delete_form("fleet", &fleet.place(), CONSEQUENCES, &word)) }
@@ -96,20 +96,20 @@ struct MemberUser {
     email: Option<String>,
 }
 
-/// The organization that owns a fleet, if the visitor sees it.
+/// The organization that owns a fleet, if the user sees it.
 #[derive(Deserialize)]
 struct Owner {
     organization: Vec<NamedRow>,
 }
 
-async fn owner(visitor: &SessionUser, fleet: &Fleet) -> PageResult<Option<NamedRow>> {
+async fn owner(user: &SessionUser, fleet: &Fleet) -> PageResult<Option<NamedRow>> {
     let query = "$select=id&$expand=organization($select=id,name)";
-    let owner: Owner = visitor.row(&fleet.path(), query).await?;
+    let owner: Owner = user.row(&fleet.path(), query).await?;
     Ok(owner.organization.into_iter().next())
 }
 
 async fn people(
-    visitor: &SessionUser,
+    user: &SessionUser,
     fleet: &Fleet,
     organization: Option<&NamedRow>,
 ) -> PageResult<Markup> {
@@ -117,11 +117,11 @@ async fn people(
         None => Vec::new(),
         Some(organization) => {
             let filter = format!("is_member_of__organization eq {}", organization.id);
-            members_of(visitor, "/organization_membership", &filter).await?
+            members_of(user, "/organization_membership", &filter).await?
         }
     };
     let filter = format!("is_member_of__application eq {}", fleet.id);
-    let shared = members_of(visitor, "/user_application_membership", &filter).await?;
+    let shared = members_of(user, "/user_application_membership", &filter).await?;
     let people = html! {
         p.faint {
             @match organization {
@@ -137,13 +137,13 @@ async fn people(
 }
 
 async fn members_of(
-    visitor: &SessionUser,
+    user: &SessionUser,
     memberships: &str,
     filter: &str,
 ) -> PageResult<Vec<Member>> {
     let query =
         format!("$select=id&$expand=user($select=username,email)&$filter={filter}&$top=200");
-    visitor.rows(memberships, &query).await
+    user.rows(memberships, &query).await
 }
 
 fn list(members: &[Member]) -> Markup {
@@ -157,19 +157,19 @@ fn list(members: &[Member]) -> Markup {
 }
 
 /// `POST /dashboard/fleets/<id>/settings`
-pub(super) async fn change(visitor: SessionUser, Number(id): Number, form: Form) -> PageResult {
-    let fleet = Fleet::find(&visitor, id).await?;
+pub(super) async fn change(user: SessionUser, Number(id): Number, form: Form) -> PageResult {
+    let fleet = Fleet::find(&user, id).await?;
     let mut body = json!({ "is_public": form.has("public") });
     if form.text("name") != fleet.app_name {
         body["app_name"] = json!(form.text("name"));
     }
-    visitor.patch(&fleet.path(), body).await?;
-    Ok(visitor.go(&fleet.settings_place()))
+    user.patch(&fleet.path(), body).await?;
+    Ok(user.go(&fleet.settings_place()))
 }
 
-pub(super) async fn delete(visitor: SessionUser, Number(id): Number, form: Form) -> PageResult {
-    let fleet = Fleet::find(&visitor, id).await?;
+pub(super) async fn delete(user: SessionUser, Number(id): Number, form: Form) -> PageResult {
+    let fleet = Fleet::find(&user, id).await?;
     form.confirms(&fleet.app_name)?;
-    visitor.delete(&fleet.path()).await?;
-    Ok(visitor.go("/dashboard"))
+    user.delete(&fleet.path()).await?;
+    Ok(user.go("/dashboard"))
 }

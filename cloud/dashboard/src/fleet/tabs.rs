@@ -18,7 +18,7 @@ pub(crate) struct Fleet {
     pub(crate) app_name: String,
     pub(crate) slug: String,
     pub(crate) is_public: bool,
-    /// Whether the visitor may change it, rather than only read it because it is public.
+    /// Whether the user may change it, rather than only read it because it is public.
     #[serde(default)]
     pub(crate) may_change: bool,
     #[serde(rename = "is_for__device_type")]
@@ -44,13 +44,13 @@ impl Fleet {
     /// Finds the fleet of a number.
     ///
     /// # Errors
-    /// 404 if the visitor does not see it.
-    pub(crate) async fn find(visitor: &SessionUser, id: i64) -> PageResult<Self> {
+    /// 404 if the user does not see it.
+    pub(crate) async fn find(user: &SessionUser, id: i64) -> PageResult<Self> {
         let query =
             "$select=id,app_name,slug,is_public&$expand=is_for__device_type($select=slug,name)";
         let path = format!("/application({id})");
-        let mut fleet: Fleet = visitor.row(&path, query).await?;
-        let right = visitor.right("application", id, Method::Update).await?;
+        let mut fleet: Fleet = user.row(&path, query).await?;
+        let right = user.right("application", id, Method::Update).await?;
         fleet.may_change = right.is_some();
         Ok(fleet)
     }

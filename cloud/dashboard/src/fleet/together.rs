@@ -29,9 +29,9 @@ const ANSWERS: usize = 64 << 20;
 const OVERRIDING: &str = "-overriding";
 
 /// The actions for the ticked devices. The bar is shown once one is ticked.
-pub(super) async fn bar(visitor: &SessionUser, fleet: &Fleet) -> PageResult<Markup> {
-    let releases = ReleasePicker::load(visitor, fleet.id).await?;
-    let others = FleetPicker::load(visitor, Some(fleet.id)).await?;
+pub(super) async fn bar(user: &SessionUser, fleet: &Fleet) -> PageResult<Markup> {
+    let releases = ReleasePicker::load(user, fleet.id).await?;
+    let others = FleetPicker::load(user, Some(fleet.id)).await?;
     Ok(html! {
         div.actions role="group" aria-label="Action for the selected devices" {
             label { span.hidden { "Action for the selected devices" }
@@ -109,20 +109,20 @@ impl Outcome {
     }
 
     /// Shows the results at the form, or as a page of its own.
-    fn answer(&self, visitor: &SessionUser, place: &str) -> Response {
+    fn answer(&self, user: &SessionUser, place: &str) -> Response {
         let kind = match (self.done > 0, self.away + self.locked + self.failed > 0) {
             (true, false) => "good",
             _ => "wary",
         };
         let notice = html! { p.notice.(kind) { (self.words()) } };
         let title = "Sent to the devices";
-        visitor.answer(title, Some(title), notice, (place, "Back to the fleet"))
+        user.answer(title, Some(title), notice, (place, "Back to the fleet"))
     }
 }
 
 /// `POST /dashboard/fleets/<id>/together`: `action` with each `device`.
-pub(super) async fn together(visitor: SessionUser, Number(id): Number, form: Form) -> PageResult {
-    let fleet = Fleet::find(&visitor, id).await?;
+pub(super) async fn together(user: SessionUser, Number(id): Number, form: Form) -> PageResult {
+    let fleet = Fleet::find(&user, id).await?;
     let devices: Vec<i64> = form
         .all("device")
         .filter_map(|device| device.parse().ok())
@@ -132,13 +132,13 @@ pub(super) async fn together(visitor: SessionUser, Number(id): Number, form: For
     }
     let mut outcome = Outcome::default();
     match form.text("action") {
-        "tag" => outcome.done = tag(&visitor, &devices, &form).await?,
+        "tag" => outcome.done = tag(&user, &devices, &form).await?,
         action => match fields(action, &form)? {
-            Some(fields) => outcome.done = change(&visitor, id, &devices, fields).await?,
-            None => outcome = ask(&visitor, id, devices, action).await?,
+            Some(fields) => outcome.done = change(&user, id, &devices, fields).await?,
+            None => outcome = ask(&user, id, devices, action).await?,
         },
     }
-    Ok(outcome.answer(&visitor, &fleet.place()))
+    Ok(outcome.answer(&user, &fleet.place()))
 }
 
 /// Returns the fields that an action writes into the rows of the devices, if it does so.
@@ -154,7 +154,7 @@ fn fields(action: &str, form: &Form) -> PageResult<Option<Value>> {
 
 /// Changes those of these devices that belong to the fleet, and returns their number.
 async fn change(
-    visitor: &SessionUser,
+    user: &SessionUser,
     fleet: i64,
     devices: &[i64],
     fields: Value,
@@ -164,7 +164,7 @@ async fn change(
         "$filter=belongs_to__application eq {fleet} and id in ({})",
         devices.join(",")
     );
-    let change = visitor.change(Verb::Patch, "/device", &query, fields);
+    let change = user.change(Verb::Patch, "/device", &query, fields);
     match change.await? {
         WriteOutcome::Changed(0) => Err(PageError::nothing_here()),
         WriteOutcome::Changed(rows) => Ok(usize::try_from(rows).unwrap_or_default()),
@@ -173,24 +173,19 @@ async fn change(
 }
 
 /// Sets a tag on each of them, and returns their number.
-async fn tag(visitor: &SessionUser, devices: &[i64], form: &Form) -> PageResult<usize> {
+async fn tag(user: &SessionUser, devices: &[i64], form: &Form) -> PageResult<usize> {
     let (key, value) = (form.text("key"), form.text("value"));
     if key.is_empty() {
         return Err(PageError::wrong("Enter a name for the tag."));
     }
     for device in devices {
-        key_values::set(visitor, KeyValueKind::DeviceTag, *device, key, value).await?;
+        key_values::set(user, KeyValueKind::DeviceTag, *device, key, value).await?;
     }
     Ok(devices.len())
 }
 
 /// Sends the request to each of them, and counts the answers.
-async fn ask(
-    visitor: &SessionUser,
-    fleet: i64,
-    devices: Vec<i64>,
-    name: &str,
-) -> PageResult<Outcome> {
+async fn ask(user: &SessionUser, fleet: i64, devices: Vec<i64>, name: &str) -> PageResult<Outcome> {
     let (name, force) = match name.strip_suffix(OVERRIDING) {
         Some(name) => (name, true),
         None => (name, false),
@@ -202,7 +197,7 @@ async fn ask(
     let answers = stream::iter(devices)
         .map(async |device| {
             let data = json!({ "appId": fleet, "force": force });
-            visitor.ask(path, ("deviceId", json!(device)), data).await
+            user.ask(path, ("deviceId", json!(device)), data).await
         })
         .buffer_unordered(AT_A_TIME);
     let mut answers = std::pin::pin!(answers);
@@ -233,11 +228,11 @@ pub(super) fn update_now(fleet: &Fleet) -> Markup {
 }
 
 /// `POST /dashboard/fleets/<id>/update`, with `force`.
-pub(super) async fn update(visitor: SessionUser, Number(id): Number, form: Form) -> PageResult {
-    let fleet = Fleet::find(&visitor, id).await?;
+pub(super) async fn update(user: SessionUser, Number(id): Number, form: Form) -> PageResult {
+    let fleet = Fleet::find(&user, id).await?;
     let data = json!({ "force": form.has("force") });
     let whom = ("appId", json!(id));
-    let answer = visitor.ask("/v1/update", whom, data).await;
+    let answer = user.ask("/v1/update", whom, data).await;
     let mut outcome = Outcome::default();
     match answer {
         // The answers of several devices, each with its own status.
@@ -251,7 +246,7 @@ pub(super) async fn update(visitor: SessionUser, Number(id): Number, form: Form)
         Err(Refusal::Unreached(_)) => outcome.failed += 1,
         Err(error) => return Err(PageError(error)),
     }
-    Ok(outcome.answer(&visitor, &fleet.settings_place()))
+    Ok(outcome.answer(&user, &fleet.settings_place()))
 }
 
 async fn each(body: Body) -> PageResult<Vec<StatusCode>> {
@@ -276,7 +271,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_came_of_it_is_said_in_numbers() {
+    fn the_outcome_is_stated_in_numbers() {
         let mut outcome = Outcome::default();
         assert_eq!(
             outcome.words(),

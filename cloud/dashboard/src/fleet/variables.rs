@@ -23,20 +23,20 @@ impl LivePage for FleetVariablesPage {
     type Address = Number;
     type Parts = [LiveFragment; 2];
 
-    async fn load(visitor: &SessionUser, Number(id): Number) -> PageResult<Self> {
-        let fleet = Fleet::find(visitor, id).await?;
+    async fn load(user: &SessionUser, Number(id): Number) -> PageResult<Self> {
+        let fleet = Fleet::find(user, id).await?;
         let query = format!(
             "$select=id,service_name&$filter=application eq {id}&$orderby=service_name asc&$top={MOST}"
         );
-        let services = visitor.rows("/service", &query).await?;
+        let services = user.rows("/service", &query).await?;
         Ok(FleetVariablesPage { fleet, services })
     }
 
-    async fn parts(&self, visitor: &SessionUser) -> PageResult<Self::Parts> {
+    async fn parts(&self, user: &SessionUser) -> PageResult<Self::Parts> {
         let fleet = self.fleet.id;
-        let own = list(visitor, KeyValueKind::FleetVariable, fleet).await?;
+        let own = list(user, KeyValueKind::FleetVariable, fleet).await?;
         let own = KeyValueRow::own(KeyValueKind::FleetVariable, own);
-        let of_services = load_service_variables(visitor, fleet).await?;
+        let of_services = load_service_variables(user, fleet).await?;
         let of_services = of_services.into_iter().map(|variable| {
             let mut services = self.services.iter();
             let service = services.find(|service| service.id == variable.service.id);
@@ -47,13 +47,13 @@ impl LivePage for FleetVariablesPage {
                 inherited: None,
             }
         });
-        let settings = list(visitor, KeyValueKind::FleetSetting, fleet).await?;
+        let settings = list(user, KeyValueKind::FleetSetting, fleet).await?;
         let settings = KeyValueRow::own(KeyValueKind::FleetSetting, settings);
         let variables = own.chain(of_services).collect();
         Ok(self.editor().parts(variables, settings.collect()))
     }
 
-    async fn page(&self, visitor: &SessionUser, parts: Self::Parts) -> PageResult<Page> {
+    async fn page(&self, user: &SessionUser, parts: Self::Parts) -> PageResult<Page> {
         let [variables, settings] = parts;
         let fleet = &self.fleet;
         let services = self.services.iter().map(|service| {
@@ -66,9 +66,7 @@ impl LivePage for FleetVariablesPage {
             setting: (KeyValueKind::FleetSetting, fleet.id),
         };
         let owners = fleet.may_change.then_some(owners);
-        let main = self
-            .editor()
-            .markup(visitor, [&variables, &settings], owners);
+        let main = self.editor().markup(user, [&variables, &settings], owners);
         Ok(fleet.page(VARIABLES, &main))
     }
 }

@@ -112,7 +112,7 @@ pub(crate) struct KeyValue {
     pub(crate) id: i64,
     #[serde(alias = "tag_key")]
     pub(crate) name: String,
-    /// `None` if the visitor may not see it.
+    /// `None` if the user may not see it.
     pub(crate) value: Option<String>,
     /// Only the devices that receive the value can read it.
     #[serde(default)]

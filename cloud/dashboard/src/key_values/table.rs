@@ -182,7 +182,7 @@ impl<'a> AddForm<'a> {
         let word = first.map_or("variable", |(kind, ..)| kind.word());
         let may_be_secret = first.is_some_and(|(kind, ..)| kind.may_be_secret());
         html! {
-            form.line.adder method="post" action="/dashboard/pairs" hx-post="/dashboard/pairs" hx-target="next .answer"
+            form.line.add-form method="post" action="/dashboard/pairs" hx-post="/dashboard/pairs" hx-target="next .answer"
                 hx-sync="this:drop" data-reset {
                 input type="hidden" name="back" value=(self.back);
                 label { "Name of the new " (word)
@@ -211,7 +211,7 @@ impl<'a> AddForm<'a> {
     }
 }
 
-/// The section of a page with a table, and below it the form that adds to it, if the visitor may do so.
+/// The section of a page with a table, and below it the form that adds to it, if the user may do so.
 pub(crate) fn section(
     title: &str,
     about: Option<&Markup>,

@@ -50,10 +50,10 @@ impl VariablesEditor {
         [variables.fragment(), settings.fragment()]
     }
 
-    /// The page with these parts, and with forms that add to them if the visitor may do so.
+    /// The page with these parts, and with forms that add to them if the user may do so.
     pub(crate) fn markup(
         &self,
-        visitor: &SessionUser,
+        user: &SessionUser,
         [variables, settings]: [&LiveFragment; 2],
         owners: Option<NewOwners>,
     ) -> Markup {
@@ -68,7 +68,7 @@ impl VariablesEditor {
         let about_variables = html! { (self.about_variables) };
         let about_settings = html! {
             (self.about_settings) " Names begin with "
-            code { (visitor.cloud.configuration.branding.env_prefix) } "."
+            code { (user.cloud.configuration.branding.env_prefix) } "."
         };
         html! {
             (section("Variables", Some(&about_variables), variables, add_variable.as_ref()))

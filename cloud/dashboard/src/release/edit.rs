@@ -51,7 +51,7 @@ pub(super) fn edit(release: &Release) -> Markup {
 }
 
 /// `POST /dashboard/releases/<id>`: `validity` with a `reason`; or `semver`, `note` and `final`.
-pub(super) async fn change(visitor: SessionUser, Number(id): Number, form: Form) -> PageResult {
+pub(super) async fn change(user: SessionUser, Number(id): Number, form: Form) -> PageResult {
     let path = format!("/release({id})");
     let place = format!("/dashboard/releases/{id}");
     if form.has("validity") {
@@ -60,11 +60,11 @@ pub(super) async fn change(visitor: SessionUser, Number(id): Number, form: Form)
         if let Some(reason) = form.filled("reason").filter(|_| invalid) {
             body["invalidation_reason"] = json!(reason);
         }
-        visitor.patch(&path, body).await?;
+        user.patch(&path, body).await?;
         // The form has changed as well.
-        return Ok(visitor.go(&place));
+        return Ok(user.go(&place));
     }
-    let release = Release::find(&visitor, id).await?;
+    let release = Release::find(&user, id).await?;
     let mut body = json!({ "note": form.exact("note") });
     let version = form.text("semver");
     if !version.is_empty() && version != release.semver {
@@ -73,18 +73,18 @@ pub(super) async fn change(visitor: SessionUser, Number(id): Number, form: Form)
     if form.has("final") {
         body["is_final"] = json!(true);
     }
-    visitor.patch(&path, body).await?;
+    user.patch(&path, body).await?;
     if form.has("final") {
-        Ok(visitor.go(&place))
+        Ok(user.go(&place))
     } else {
-        Ok(visitor.done("Saved.", &place))
+        Ok(user.done("Saved.", &place))
     }
 }
 
-pub(super) async fn delete(visitor: SessionUser, Number(id): Number, form: Form) -> PageResult {
-    let release = Release::find(&visitor, id).await?;
+pub(super) async fn delete(user: SessionUser, Number(id): Number, form: Form) -> PageResult {
+    let release = Release::find(&user, id).await?;
     form.confirms(&release.name.commit)?;
-    visitor.delete(&format!("/release({id})")).await?;
+    user.delete(&format!("/release({id})")).await?;
     let fleet = release.fleet.first().map_or(0, |fleet| fleet.id);
-    Ok(visitor.go(&format!("{}/releases", fleet_place(fleet))))
+    Ok(user.go(&format!("{}/releases", fleet_place(fleet))))
 }

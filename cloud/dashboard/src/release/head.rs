@@ -18,7 +18,7 @@ pub(super) fn head(fleet: &Fleet, release: &Release) -> Markup {
                 p { (release.state.badges(release.is_target())) }
             }
             @if fleet.may_change && release.state.can_be_target() && !release.is_pin() {
-                form method="post" action=(place) hx-post=(place) hx-target="#said" hx-sync="this:drop" {
+                form method="post" action=(place) hx-post=(place) hx-target="#result" hx-sync="this:drop" {
                     input type="hidden" name="release" value=(release.name.id);
                     button.primary type="submit" { "Pin the fleet to this release" }
                 }

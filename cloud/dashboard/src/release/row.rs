@@ -69,8 +69,8 @@ impl Release {
     /// Finds the release of a number.
     ///
     /// # Errors
-    /// 404 if the visitor does not see it.
-    pub(super) async fn find(visitor: &SessionUser, id: i64) -> PageResult<Self> {
+    /// 404 if the user does not see it.
+    pub(super) async fn find(user: &SessionUser, id: i64) -> PageResult<Self> {
         let query = "$select=id,commit,raw_version,semver,status,source,is_final,is_invalidated,is_passing_tests,\
              invalidation_reason,note,signed_statement,start_timestamp,end_timestamp,composition\
              &$expand=belongs_to__application($select=id,should_be_running__release,should_track_latest_release),\
@@ -78,7 +78,7 @@ impl Release {
              release_image($select=id;$orderby=id asc;$top=200;$expand=image($select=status,image_size,content_hash,\
              is_stored_at__image_location;$expand=is_a_build_of__service($select=id,service_name)))";
         let path = format!("/release({id})");
-        visitor.row(&path, query).await
+        user.row(&path, query).await
     }
 
     /// Returns whether it is the target of its fleet.

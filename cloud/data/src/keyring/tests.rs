@@ -14,7 +14,7 @@ fn place() -> SecretLocation {
 
 proptest! {
     #[test]
-    fn what_is_sealed_opens_and_shows_nothing(value in "\\PC{0,80}") {
+    fn encrypted_values_can_be_decrypted_and_reveal_nothing(value in "\\PC{0,80}") {
         let keys = keyring(&["a"]);
         let kept = keys.seal(&place(), &value).expect("sealed");
         prop_assert!(value.len() < 3 || !kept.contains(&value));
@@ -27,7 +27,7 @@ proptest! {
     }
 
     #[test]
-    fn what_was_changed_does_not_open(value in "[a-z]{0,40}", at in 0_usize..200, bit in 0_u8..6) {
+    fn a_changed_secret_cannot_be_decrypted(value in "[a-z]{0,40}", at in 0_usize..200, bit in 0_u8..6) {
         let keys = keyring(&["a"]);
         let kept = keys.seal(&place(), &value).expect("sealed");
         let begin = prefix("a").len();
@@ -41,7 +41,7 @@ proptest! {
     }
 
     #[test]
-    fn whatever_the_database_holds_is_no_panic(rest in "\\PC{0,60}") {
+    fn no_content_of_the_database_causes_a_panic(rest in "\\PC{0,60}") {
         let keys = keyring(&["a"]);
         for begin in ["sealed:", "sealed:1:", "sealed:1:a:", "sealed:2:a:", ""] {
             let _ = keys.open(&place(), &format!("{begin}{rest}"));

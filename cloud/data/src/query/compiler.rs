@@ -67,9 +67,12 @@ impl<'a> Compiler<'a> {
 
     /// Returns the resource at the end of a navigation.
     pub(super) fn target(&self, navigation: &Navigation) -> Result<&'a Resource, QueryError> {
-        self.model
-            .resource(navigation.to)
-            .ok_or_else(|| QueryError::Broken(format!("`{}` leads nowhere", navigation.name)))
+        self.model.resource(navigation.to).ok_or_else(|| {
+            QueryError::Broken(format!(
+                "`{}` refers to an unknown resource",
+                navigation.name
+            ))
+        })
     }
 
     /// Returns a new table of the statement.
@@ -89,7 +92,7 @@ impl<'a> Compiler<'a> {
         let most = self.bounds.tables;
         if number >= most {
             let message =
-                format!("the request leads to more than {most} tables at once; ask in parts");
+                format!("the request needs more than {most} tables at once; split it into several");
             return Err(QueryError::refused(0, message));
         }
         self.tables.set(number + 1);

@@ -185,7 +185,7 @@ impl<'a> Compiler<'a> {
         let Some((last, links)) = segments.split_last() else {
             return Err(QueryError::refused(
                 at,
-                "a field of the record has to be named",
+                "a field of the record must be named",
             ));
         };
         let Some((first, rest)) = links.split_first() else {

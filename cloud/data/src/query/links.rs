@@ -183,7 +183,7 @@ impl<'a> Compiler<'a> {
         last: &mut dyn FnMut(&Self, &TableRow<'a>) -> Result<Expr, QueryError>,
     ) -> Result<SelectStatement, QueryError> {
         let Some((end, links)) = segments.split_last() else {
-            return Err(QueryError::refused(0, "a link has to be named"));
+            return Err(QueryError::refused(0, "a link must be named"));
         };
         let mut row = row.clone();
         let mut select = SelectStatement::new();

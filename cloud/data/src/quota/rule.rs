@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_counted_for_the_whole_of_an_organization_comes_first() {
+    fn quotas_of_a_whole_organization_come_first() {
         for dialect in [Dialect::Sqlite, Dialect::Postgres] {
             let whole = Quota::ALL.map(|quota| quota.kept(dialect).unwrap());
             let many = whole.iter().take_while(|kept| kept.is_some()).count();

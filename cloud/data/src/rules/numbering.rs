@@ -48,7 +48,7 @@ pub(super) async fn give_revisions(writer: &mut Writer<'_>, changes: &mut [Chang
         if !becomes_final && !moves {
             if was_final && change.inputs.text("semver").is_some() {
                 let revision = change.old.number("revision").unwrap_or_default();
-                as_asked(change, revision)?;
+                check_requested_revision(change, revision)?;
             }
             continue;
         }
@@ -58,7 +58,7 @@ pub(super) async fn give_revisions(writer: &mut Writer<'_>, changes: &mut [Chang
             None => first_free(writer, &line).await?,
         };
         next.insert(line, revision + 1);
-        as_asked(change, revision)?;
+        check_requested_revision(change, revision)?;
         change.new.set_number("revision", revision);
         if becomes_final {
             change.new.set_number("is_finalized_at__date", now);
@@ -100,12 +100,12 @@ async fn first_free(writer: &mut Writer<'_>, line: &ReleaseLine) -> WriteResult<
 }
 
 /// Checks `+rev4` in a requested version, which must be the actual revision.
-fn as_asked(change: &Change, revision: i64) -> WriteResult {
+fn check_requested_revision(change: &Change, revision: i64) -> WriteResult {
     let version = ReleaseVersion {
         build: change.text("semver_build").unwrap_or_default().to_owned(),
         ..ReleaseVersion::default()
     };
-    match version.asked_revision() {
+    match version.requested_revision() {
         Some(desired) if desired != revision => Err(WriteError::Refused(format!(
             "`semver`: it requests revision {desired}, but the next revision is {revision}"
         ))),

@@ -296,7 +296,7 @@ mod tests {
     };
 
     #[tokio::test]
-    async fn what_others_write_during_a_rotation_is_theirs() {
+    async fn concurrent_writes_during_a_rotation_are_kept() {
         on_both(|database| async move {
             let mut transaction = database.begin().await.expect("a transaction");
             let table = "CREATE TABLE shelf (id BIGINT PRIMARY KEY, value TEXT); \

@@ -148,13 +148,13 @@ static MATTERS: LazyLock<BTreeSet<&str>> = LazyLock::new(|| {
             };
             stored && on_delete == Some(OnDelete::Refuse)
         };
-        let is_told_of = ["device", "image", "actor"].contains(&resource.name);
+        let is_announced = ["device", "image", "actor"].contains(&resource.name);
         let holds = resource
             .fields
             .iter()
             .any(|field| field.owns || refuses(field));
         let mut others = links_to(resource.name);
-        is_told_of || holds || others.any(|(_, _, on_delete)| on_delete == OnDelete::Refuse)
+        is_announced || holds || others.any(|(_, _, on_delete)| on_delete == OnDelete::Refuse)
     };
     let all = model().resources().iter();
     let mut matter: BTreeSet<&str> = all.filter(by_itself).map(|one| one.name).collect();
@@ -200,7 +200,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_there_is_most_of_is_deleted_unseen() {
+    fn the_most_numerous_rows_are_deleted_without_reading_them() {
         for unseen in [
             "device_tag",
             "image_install",

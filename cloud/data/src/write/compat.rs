@@ -155,7 +155,7 @@ impl Writer<'_> {
     }
 
     /// Creates a row according to a body of its version.
-    pub(super) async fn create_as_said(
+    pub(super) async fn create_from_body(
         &mut self,
         write: Write<'_>,
         resource: &'static Resource,
@@ -182,7 +182,7 @@ impl Writer<'_> {
     }
 
     /// Changes rows according to a body of their version; returns how many were found.
-    pub(super) async fn change_as_said(
+    pub(super) async fn change_from_body(
         &mut self,
         resource: &'static str,
         ids: &[i64],
@@ -203,7 +203,7 @@ impl Writer<'_> {
     }
 
     /// Replaces a row according to a body of its version: fields not named become as in a new row.
-    pub(super) async fn replace_as_said(
+    pub(super) async fn replace_from_body(
         &mut self,
         table: &'static Resource,
         ids: &[i64],

@@ -166,7 +166,7 @@ impl Writer<'_> {
         let translated = self
             .in_current_names(write, resource, Method::Create, body)
             .await?;
-        let id = self.create_as_said(write, resource, &translated).await?;
+        let id = self.create_from_body(write, resource, &translated).await?;
         Ok(WriteOutcome::Created {
             resource: table.name,
             id,
@@ -185,7 +185,7 @@ impl Writer<'_> {
             .in_current_names(write, resource, Method::Update, body)
             .await?;
         Ok(WriteOutcome::Changed(
-            self.change_as_said(table, &ids, &translated).await?,
+            self.change_from_body(table, &ids, &translated).await?,
         ))
     }
 
@@ -222,10 +222,10 @@ impl Writer<'_> {
                     resource.name
                 )));
             }
-            self.create_as_said(write, resource, &translated).await?;
+            self.create_from_body(write, resource, &translated).await?;
             return Ok(WriteOutcome::Changed(1));
         }
-        self.replace_as_said(table, &ids, &translated).await
+        self.replace_from_body(table, &ids, &translated).await
     }
 
     async fn delete(&mut self, write: Write<'_>) -> WriteResult<WriteOutcome> {

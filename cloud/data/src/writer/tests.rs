@@ -93,7 +93,7 @@ async fn those_who_wait_are_committed_together_and_seen_by_nobody_before() {
 }
 
 #[tokio::test]
-async fn what_fails_or_is_dropped_in_a_group_is_undone_alone() {
+async fn a_failed_or_dropped_write_of_a_group_is_undone_alone() {
     let folder = TempDir::new().unwrap();
     let writer = writer(&folder, LONG).await;
     let mut first = writer.turn().await.unwrap();

@@ -10,7 +10,7 @@ use data::{DataError, Database, Effect, Options};
 use crate::way::{DEADLINE, Traffic, Way};
 
 #[tokio::test]
-async fn a_commit_whose_connection_was_lost_is_told() {
+async fn a_commit_whose_connection_was_lost_is_reported() {
     on_fresh_postgres(async |url| {
         let way = Way::to(&url).await;
         let options = Options::default().with_connections(2);

@@ -61,7 +61,7 @@ async fn a_link_to_nothing_is_refused() {
 }
 
 #[tokio::test]
-async fn what_must_be_unique_is_named_by_its_fields() {
+async fn a_unique_constraint_is_named_by_its_fields() {
     on_both(|database| async move {
         let architecture = |slug: &str| {
             row(
@@ -94,7 +94,7 @@ async fn what_must_be_unique_is_named_by_its_fields() {
 }
 
 #[tokio::test]
-async fn effects_are_told_once_a_transaction_is_committed_and_never_of_one_that_is_not() {
+async fn listeners_receive_effects_only_after_the_transaction_is_committed() {
     on_both(|database| async move {
         let (sender, receiver) = std::sync::mpsc::channel();
         database.listen(move |effects| sender.send(effects.to_vec()).unwrap());
@@ -114,7 +114,7 @@ async fn effects_are_told_once_a_transaction_is_committed_and_never_of_one_that_
 }
 
 #[tokio::test]
-async fn what_a_transaction_changed_is_seen_by_nobody_until_it_is_committed() {
+async fn changes_of_a_transaction_are_invisible_until_it_is_committed() {
     on_both(|database| async move {
         let count = text("SELECT COUNT(*) FROM actor");
         let actor = || {
@@ -228,7 +228,7 @@ async fn a_database_of_an_earlier_version_gets_what_it_lacks() {
 }
 
 #[tokio::test]
-async fn what_a_later_version_added_is_no_obstacle_unless_it_must_be_said() {
+async fn columns_of_a_later_version_are_accepted_unless_they_require_a_value() {
     on_both_at(|url, database| async move {
         opened_after(&url, &database, "ALTER TABLE device ADD COLUMN later TEXT")
             .await
@@ -458,7 +458,7 @@ async fn a_database_that_a_newer_program_used_is_refused_until_it_is_restored() 
 
 /// Guests who occupy all of their connections block nobody else.
 #[tokio::test]
-async fn what_guests_ask_keeps_nobody_else_waiting() {
+async fn requests_of_guests_delay_nobody_else() {
     on_both_at(|url, _| async move {
         let mut options = Options::default();
         options.guests.statement_timeout = std::time::Duration::from_secs(2);

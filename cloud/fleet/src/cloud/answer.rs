@@ -42,7 +42,7 @@ pub(crate) fn message_in(body: &[u8]) -> Option<String> {
 }
 
 /// Returns how long to wait before the request is sent again, if the cloud says so.
-pub(super) fn asked_to_wait(answer: &Response) -> Option<Duration> {
+pub(super) fn requested_wait(answer: &Response) -> Option<Duration> {
     if !matches!(
         answer.status(),
         StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_refusal_is_told_in_the_clouds_words() {
+    fn a_refusal_is_reported_in_the_clouds_words() {
         for (body, expected) in [
             (
                 &br#""\"uuid\" must be unique.""#[..],

@@ -76,12 +76,12 @@ impl Printer<'_> {
         if self.newest == Some(at) && self.of_newest.len() < MOST as usize {
             self.of_newest.push(line);
         }
-        let is_wanted = match entry.service_id {
+        let is_selected = match entry.service_id {
             _ if self.services.is_empty() => true,
             Some(id) => self.services.contains(&id),
             None => false,
         };
-        if !is_wanted {
+        if !is_selected {
             return;
         }
         let service = entry

@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_no_device_can_run_is_no_service() {
+    fn a_component_that_no_device_can_run_is_refused() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("m.wasm");
         let read = |text: &str| {

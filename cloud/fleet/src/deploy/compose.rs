@@ -263,7 +263,7 @@ networks: { back: }
     }
 
     #[test]
-    fn what_no_release_can_be_made_of_is_told_with_what_to_do() {
+    fn unusable_compose_files_are_reported_with_a_remedy() {
         for (text, expected) in [
             ("services: {", "not valid YAML"),
             ("- a", "not a mapping with `services`"),

@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tokens_of_the_cloud_are_asked_of_the_cloud_alone() {
+    fn tokens_of_the_cloud_are_requested_only_from_the_cloud() {
         for (realm, is) in [
             ("https://c.example/auth/v1/token", true),
             ("https://c.example:443/auth/v1/token?x", true),

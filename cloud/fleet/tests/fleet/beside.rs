@@ -58,7 +58,7 @@ fn kinds_of_boards_are_listed_and_a_wrong_one_says_where() {
 }
 
 #[test]
-fn wrong_arguments_are_told_as_json_where_json_is_asked_for() {
+fn wrong_arguments_are_reported_as_json_if_json_is_requested() {
     let nobody = Person::new();
     for wrong in [
         &["--json", "fleets", "--nope"][..],
@@ -85,7 +85,7 @@ fn wrong_arguments_are_told_as_json_where_json_is_asked_for() {
 }
 
 #[test]
-fn configuration_is_told_by_its_name_and_a_wrong_one_says_how_it_begins() {
+fn configuration_is_recognized_by_its_name_and_an_error_states_the_prefix() {
     let cloud = Cloud::start();
     let ann = Person::signed_in(&cloud);
     ann.fleet("pump");

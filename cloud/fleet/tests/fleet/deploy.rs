@@ -203,7 +203,7 @@ fn a_registry_that_asks_for_tokens_takes_those_of_the_session_and_of_a_key() {
 }
 
 #[test]
-fn what_cannot_be_had_makes_no_release() {
+fn unavailable_images_prevent_a_release() {
     let Some(own) = Registry::start() else {
         return;
     };

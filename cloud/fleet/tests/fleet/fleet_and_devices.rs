@@ -53,7 +53,7 @@ fn fleets_are_made_listed_shown_and_deleted() {
 }
 
 #[test]
-fn devices_are_found_by_uuid_name_and_id_and_told_apart() {
+fn devices_are_found_by_uuid_name_and_id_and_ambiguous_names_are_refused() {
     let cloud = Cloud::start();
     let (ann, api) = (Person::signed_in(&cloud), Api::new(&cloud));
     let fleet = ann.fleet("pump");
@@ -108,7 +108,7 @@ fn devices_are_found_by_uuid_name_and_id_and_told_apart() {
 }
 
 #[test]
-fn what_plugins_of_a_device_report_is_shown_and_steers_no_terminal() {
+fn plugin_fields_are_shown_and_do_not_control_the_terminal() {
     let cloud = Cloud::start();
     let (ann, api) = (Person::signed_in(&cloud), Api::new(&cloud));
     let fleet = ann.fleet("pump");

@@ -79,7 +79,7 @@ fn a_cloud_that_is_busy_is_asked_again_when_it_says() {
 }
 
 #[test]
-fn what_is_no_fleet_cloud_is_told_so() {
+fn a_server_that_is_no_fleet_cloud_is_reported() {
     for (status, body, expected) in [
         ("200 OK", "<html>hello</html>", "is not the expected one"),
         (
@@ -100,7 +100,7 @@ fn what_is_no_fleet_cloud_is_told_so() {
 }
 
 #[test]
-fn a_program_is_told_failures_as_json() {
+fn failures_are_json_for_programs() {
     let cloud = Cloud::start();
     let ann = Person::signed_in(&cloud);
     let message = ann.refused(4, &["show", "pump", "--json"]);
@@ -169,7 +169,7 @@ fn run_on_device(arguments: &[&str], status: &str, body: &str) -> crate::harness
 
 /// Failures that a real device does not produce on request; its normal answers are tested with one (tests/device).
 #[test]
-fn what_goes_wrong_on_the_way_to_a_device_is_told() {
+fn failures_on_the_way_to_a_device_are_reported() {
     for (status, body, code, expected) in [
         (
             "502 Bad Gateway",
@@ -192,7 +192,7 @@ fn what_goes_wrong_on_the_way_to_a_device_is_told() {
 }
 
 #[test]
-fn a_service_that_is_not_there_is_told_with_those_that_are() {
+fn a_missing_service_is_reported_with_the_existing_ones() {
     for verb in [
         &["restart", "west", "--service", "nope"][..],
         &["stop", "west", "--service", "nope"],

@@ -365,7 +365,7 @@ fn ssh_keys_are_added_listed_and_removed_and_private_ones_stay_at_home() {
 }
 
 #[test]
-fn settings_say_which_cloud_is_asked_and_show_no_credential() {
+fn settings_show_the_cloud_and_no_credential() {
     let cloud = Cloud::start();
     let nobody = Person::new();
     let answer = nobody.json(&["settings"]);

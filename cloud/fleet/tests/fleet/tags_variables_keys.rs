@@ -282,7 +282,7 @@ fn keys_are_made_listed_and_deleted() {
 }
 
 #[test]
-fn configuration_is_told_by_the_names_that_the_clouds_vendor_chose() {
+fn configuration_is_recognized_by_the_prefixes_of_the_clouds_vendor() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("cloud.toml");
     let names = "[branding]\nenv_prefix = \"ACME_\"\nolder_env_prefixes = [\"OLD_\"]\n";

@@ -63,7 +63,7 @@ fn device() -> Resource {
             .by(Writer::Creator),
         short("local_id")
             .by(Writer::People)
-            .doc("for whoever created it, to find it"),
+            .doc("an id that the creator of the device chooses"),
         short("device_name")
             .never_null()
             .check(Check::OneLine)
@@ -192,7 +192,7 @@ fn what_it_says(device: Resource) -> Resource {
         flag("is_undervolted").by(Writer::Device),
         link("is_running__release", "release", OnDelete::Ignore)
             .by(Writer::Device)
-            .doc("the release can be deleted all the same, and the link then leads nowhere"),
+            .doc("the release may be deleted; the link then refers to no record"),
         int("download_progress").by(Writer::Device).doc("percent"),
         text("status", 50)
             .by(Writer::Device)

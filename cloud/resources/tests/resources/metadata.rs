@@ -52,7 +52,7 @@ fn it_has_every_resource_field_and_link_of_its_version_and_no_secret() {
 }
 
 #[test]
-fn what_it_names_is_in_it() {
+fn the_metadata_defines_all_names_that_it_uses() {
     for version in Version::VARIANTS {
         let document = Document::parse(version.metadata()).expect("XML");
         let root = document.root();

@@ -184,7 +184,7 @@ fn prefixes_are_those_of_the_vendor() {
 }
 
 #[test]
-fn interfaces_are_told_of_names_what_is_checked() {
+fn interfaces_receive_the_checked_rules_for_names() {
     const LETTERS: [&str; 9] = ["a", "Z", "0", "_", ":", "-", ".", " ", "é"];
     let branding = Branding::default();
     for (check, prefix) in [

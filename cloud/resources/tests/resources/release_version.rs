@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use resources::{ReleaseVersion, split_os_version};
 
 #[test]
-fn a_revision_may_be_asked_for() {
+fn a_version_may_request_its_revision() {
     for (semver, expected) in [
         ("1.2.3+rev4", Some(4)),
         ("1.2.3+linux.rev12", Some(12)),
@@ -13,7 +13,7 @@ fn a_revision_may_be_asked_for() {
         ("1.2.3", None),
     ] {
         let version: ReleaseVersion = semver.parse().expect(semver);
-        assert_eq!(version.asked_revision(), expected, "{semver}");
+        assert_eq!(version.requested_revision(), expected, "{semver}");
     }
 }
 

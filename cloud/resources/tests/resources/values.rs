@@ -38,7 +38,7 @@ fn check(resource: &str, name: &str, table: &[(Value, &str)]) {
 }
 
 #[test]
-fn booleans_are_taken_in_each_form_that_clients_write() {
+fn booleans_are_accepted_in_each_form_that_clients_write() {
     check(
         "application",
         "should_track_latest_release",
@@ -171,7 +171,7 @@ fn texts_are_held_to_their_length_in_characters() {
 }
 
 #[test]
-fn words_are_taken_as_they_are_spelled() {
+fn words_must_be_spelled_exactly() {
     check(
         "image_install",
         "status",
@@ -216,7 +216,7 @@ fn objects_are_kept_in_their_shortest_form_and_in_the_order_of_their_keys() {
 }
 
 #[test]
-fn errors_say_which_field_what_was_given_and_what_is_taken() {
+fn errors_state_the_field_the_value_and_the_accepted_values() {
     let error = |resource, name, given: Value| {
         let error = field(resource, name).take(&given, &Branding::default());
         error.expect_err("refused").to_string()
@@ -263,7 +263,7 @@ proptest! {
     /// For any value written to any field: the stored value is within the limits of its type, writing it again changes
     /// nothing, and an error fits on a line.
     #[test]
-    fn what_is_kept_is_in_its_limits_and_stays_as_it_is(given in any_json(), pick in any::<prop::sample::Index>()) {
+    fn stored_values_are_within_their_limits_and_stable(given in any_json(), pick in any::<prop::sample::Index>()) {
         let fields: Vec<&Field> = v7().resources().iter().flat_map(|it| &it.fields).collect();
         let field = *pick.get(&fields);
         let branding = Branding::default();

@@ -231,7 +231,7 @@ fn bodies_are_read_in_the_names_of_their_version() {
 }
 
 #[test]
-fn what_an_older_version_refuses_is_refused() {
+fn bodies_that_an_older_version_refuses_are_refused() {
     for (version, name, body, message) in [
         (
             Version::V6,
@@ -391,7 +391,7 @@ proptest! {
     /// For any body in any version: the result has names of version 7 or names that no version has, and version 7 is
     /// left unchanged.
     #[test]
-    fn what_is_written_comes_out_in_the_names_of_the_current_version(
+    fn written_bodies_are_translated_into_the_names_of_the_current_version(
         body in any_body(),
         version in prop::sample::select(Version::VARIANTS.to_vec()),
         pick in any::<prop::sample::Index>(),

@@ -28,10 +28,9 @@ pub(crate) async fn join_system_organization(
     let mut transaction = cloud.database.begin().await?;
     let system = SystemPurpose::Administration
         .sql("SELECT id, handle FROM organization WHERE is_system = TRUE ORDER BY id LIMIT 1");
-    let system = transaction
-        .row(&system)
-        .await?
-        .ok_or_else(|| Refusal::Fault(anyhow::anyhow!("there is no organization of the system")))?;
+    let system = transaction.row(&system).await?.ok_or_else(|| {
+        Refusal::Fault(anyhow::anyhow!("the database has no system organization"))
+    })?;
     let (organization, handle) = (system.id(0)?, system.some_text(1)?);
     let existing = SystemPurpose::Administration.sql(
         "SELECT id FROM organization_membership WHERE \"user\" = ? AND is_member_of__organization = ?",

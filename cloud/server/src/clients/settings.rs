@@ -150,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_told_of_names_is_what_the_data_api_goes_by() {
+    fn interfaces_receive_the_rules_for_names_that_the_data_api_applies() {
         let rules = rules(&Branding::default());
         assert_eq!(rules["invalidRegex"], json!(r"/^\d|\W/"));
         let config = json!(r"/^\d|[^A-Za-z0-9_:]|^:/");

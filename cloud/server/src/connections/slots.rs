@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn where_all_are_taken_whoever_has_most_loses_the_newest_that_asks_nothing() {
+    async fn if_no_slot_is_free_the_largest_holder_loses_its_newest_idle_one() {
         let slots = slots(4, 100);
         let many: Vec<Slot> = (0..4)
             .map(|_| take(&slots, "192.0.2.1").expect("one"))

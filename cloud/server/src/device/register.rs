@@ -16,7 +16,7 @@ use resources::{Method, Role};
 use serde_json::{Map, Value, json};
 
 /// The properties that a device states, in addition to its identity.
-const SAID: [&str; 4] = [
+const STATED_PROPERTIES: [&str; 4] = [
     "supervisor_version",
     "os_version",
     "os_variant",
@@ -39,7 +39,7 @@ pub(crate) async fn register(State(cloud): State<SharedCloud>, request: Request)
             let made = json!({ "id": id, "uuid": registration.uuid, "api_key": registration.key });
             json_answer(StatusCode::CREATED, made.to_string())
         }
-        Registration::Taken(text) => {
+        Registration::Conflict(text) => {
             let plain = [(header::CONTENT_TYPE, "text/plain; charset=utf-8")];
             (StatusCode::CONFLICT, plain, text).into_response()
         }
@@ -81,7 +81,7 @@ impl RegistrationRequest {
             None => random_text(16).map_err(Refusal::Fault)?,
         };
         let mut fields = Map::new();
-        for name in SAID {
+        for name in STATED_PROPERTIES {
             if let Some(value) = text(name)? {
                 fields.insert(name.to_owned(), value.into());
             }
@@ -99,7 +99,7 @@ impl RegistrationRequest {
 enum Registration {
     Made(i64),
     /// 409, with the message that devices look for.
-    Taken(&'static str),
+    Conflict(&'static str),
 }
 
 async fn once(
@@ -124,7 +124,7 @@ async fn once(
         .sql("SELECT id FROM device WHERE uuid = ?")
         .with(registration.uuid.as_str());
     if transaction.id(&existing).await?.is_some() {
-        return Ok(Registration::Taken(UUID_TAKEN));
+        return Ok(Registration::Conflict(UUID_TAKEN));
     }
     let mut device = row(json!({
         "uuid": registration.uuid, "belongs_to__application": registration.fleet,
@@ -135,7 +135,7 @@ async fn once(
     let id = match writer.create("device", &device).await {
         Ok(id) => id,
         // Another request registered it after the check.
-        Err(WriteError::Conflict(_)) => return Ok(Registration::Taken(UUID_TAKEN)),
+        Err(WriteError::Conflict(_)) => return Ok(Registration::Conflict(UUID_TAKEN)),
         Err(error) => return Err(error),
     };
     let actor = SystemPurpose::Registration
@@ -149,7 +149,7 @@ async fn once(
     let role = Role::DeviceKey;
     match keys::create(&mut writer, actor, role, &registration.key, described).await {
         Ok(_) => {}
-        Err(WriteError::Conflict(_)) => return Ok(Registration::Taken(KEY_TAKEN)),
+        Err(WriteError::Conflict(_)) => return Ok(Registration::Conflict(KEY_TAKEN)),
         Err(error) => return Err(error),
     }
     let setting = cloud.setting(&identity.caller);

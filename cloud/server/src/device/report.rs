@@ -135,8 +135,8 @@ fn runs_what_is_not_there(server: &Server, device: i64) {
         server.devices.refused.is_done(device);
         tracing::info!(
             device,
-            "a report was refused (401): it names a release or an image that its fleet does not have; the device is \
-             asked to look for what it should run"
+            "a report was refused (401): it names a release or an image that its fleet does not have; the \
+             cloud notifies the device to fetch its target state"
         );
         server
             .cloud

@@ -145,7 +145,7 @@ async fn collect_due(
                 if manifests > 0 {
                     tracing::info!(
                         %location,
-                        "the registry deleted {manifests} manifests of `{location}`, whose image is gone"
+                        "the registry deleted {manifests} manifests of `{location}`, whose image was deleted"
                     );
                 }
                 match SETTLED.checked_sub(garbage.age) {
@@ -156,8 +156,8 @@ async fn collect_due(
             Err(Failure::Repository(reason)) if garbage.failures + 1 >= TRIES => {
                 tracing::error!(
                     %location,
-                    "`{location}`, whose image is gone, stays in the registry; deleting it failed {TRIES} times, \
-                     and it has to be deleted by hand: {reason}"
+                    "`{location}`, whose image was deleted, stays in the registry; deleting it failed {TRIES} times, \
+                     so delete it by hand: {reason}"
                 );
                 database.drop_image_garbage(&garbage).await?;
             }
@@ -165,7 +165,7 @@ async fn collect_due(
                 let pause = pause(garbage.failures, LONGEST_PAUSE);
                 tracing::warn!(
                     %location,
-                    "`{location}`, whose image is gone, is not deleted from the registry yet and tried again in \
+                    "`{location}`, whose image was deleted, is not deleted from the registry yet and tried again in \
                      {pause:?}: {reason}"
                 );
                 let failures = garbage.failures + 1;
@@ -196,7 +196,7 @@ async fn repository_of<'a>(cloud: &Cloud, garbage: &'a ImageGarbage) -> Result<O
     let Some(name) = name.filter(|name| may_be_an_image(name)) else {
         tracing::warn!(
             %location,
-            "`{location}`, whose image is gone, is in no registry of this cloud (`registry` is `{}`), and is left as it is",
+            "`{location}`, whose image was deleted, is in no registry of this cloud (`registry` is `{}`), and is left as it is",
             cloud.environment.registry
         );
         return Ok(None);

@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_repository_is_read_with_what_is_asked_of_it() {
+    fn each_repository_is_parsed_with_its_requested_actions() {
         let one = |repository: &str, pull, push| Scope {
             repository: repository.to_owned(),
             pull,

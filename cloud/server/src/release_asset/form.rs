@@ -146,7 +146,7 @@ impl FormReader<'_> {
             let name = part.name().unwrap_or_default().to_owned();
             if name == FILE {
                 if self.file.is_some() {
-                    return Err(Refusal::Wrong(format!("`{FILE}` is there twice")));
+                    return Err(Refusal::Wrong(format!("the form contains `{FILE}` twice")));
                 }
                 self.check_right(&fields).await?;
                 self.file(part).await?;

@@ -77,6 +77,6 @@ fn wrong_size(number: u64, size: u64) -> Refusal {
 
 fn again(number: u64) -> Refusal {
     Refusal::Conflict(format!(
-        "part {number} is being sent by somebody else as well, or its upload ended"
+        "part {number} is also being sent by another client, or its upload ended"
     ))
 }

@@ -48,7 +48,7 @@ async fn drafts_that_are_finalised_at_once_get_a_revision_each() {
 }
 
 #[tokio::test]
-async fn of_rows_that_are_made_at_once_one_is_there_and_the_others_are_told() {
+async fn of_rows_created_at_once_one_is_stored_and_the_others_get_a_conflict() {
     on_both(async |cloud| {
         let ann = cloud.sign_in().await;
         let fleet = ann.fleet("pump", "raspberrypi4-64").await;

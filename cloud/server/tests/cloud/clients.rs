@@ -144,7 +144,7 @@ async fn the_configuration_of_a_fleet_lets_devices_register() {
 }
 
 #[tokio::test]
-async fn who_may_get_to_a_device_is_told_to_those_who_have_to_know() {
+async fn only_the_host_of_a_device_learns_who_may_access_it() {
     on_both(async |cloud| {
         let shop = Shop::open(&cloud).await;
         let [one, two] = [shop.device(1).await, shop.device(2).await];
@@ -198,7 +198,7 @@ async fn who_may_get_to_a_device_is_told_to_those_who_have_to_know() {
 }
 
 #[tokio::test]
-async fn who_is_disabled_gets_to_no_device() {
+async fn a_disabled_user_reaches_no_device() {
     on_both(async |cloud| {
         let shop = Shop::open(&cloud).await;
         let device = shop.device(1).await;

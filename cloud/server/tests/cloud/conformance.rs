@@ -42,7 +42,7 @@ async fn actors_are_nobodys_to_read_and_a_way_through_them_is_refused() {
 }
 
 #[tokio::test]
-async fn fleets_of_ones_own_are_for_whoever_is_somebody() {
+async fn only_users_have_fleets_of_their_own() {
     on_both(async |cloud| {
         let names = scene(&cloud).await;
         let (ann, calm) = (names.by(&cloud, "ann"), names.by(&cloud, "calm"));
@@ -127,7 +127,7 @@ async fn links_lead_from_one_record() {
 }
 
 #[tokio::test]
-async fn values_of_options_without_an_effect_are_looked_at() {
+async fn values_of_options_without_an_effect_are_checked() {
     on_both(async |cloud| {
         let ann = cloud.sign_in().await;
         for (option, expected) in [
@@ -190,7 +190,7 @@ async fn a_part_of_a_text_from_nowhere_is_nothing_on_both_databases() {
 }
 
 #[tokio::test]
-async fn a_device_whose_name_is_taken_away_gets_one_that_is_made_up() {
+async fn a_device_whose_name_is_removed_gets_a_generated_one() {
     on_both(async |cloud| {
         let names = scene(&cloud).await;
         let ann = names.by(&cloud, "ann");

@@ -68,14 +68,14 @@ async fn a_head_a_body_and_an_idle_connection_have_their_time() {
         let half_a_head = saying(&cloud, "GET / HTTP/1.1\r\nhost: x\r\n").await;
         let length = "POST /login_ HTTP/1.1\r\nhost: x\r\ncontent-length: 50000\r\n";
         let half_a_body = saying(&cloud, &format!("{length}\r\n{{\"username\":")).await;
-        let mut asked_once = saying(&cloud, PING).await;
-        assert_eq!(status(&mut asked_once).await, "200");
+        let mut after_one_request = saying(&cloud, PING).await;
+        assert_eq!(status(&mut after_one_request).await, "200");
         is_served(&cloud).await;
         assert_eq!(read_to_end(silent).await, "");
         assert_eq!(read_to_end(half_a_head).await, "");
         let answer = read_to_end(half_a_body).await;
         assert!(answer.starts_with("HTTP/1.1 408"), "{answer}");
-        assert!(read_to_end(asked_once).await.ends_with("OK"));
+        assert!(read_to_end(after_one_request).await.ends_with("OK"));
         is_served(&cloud).await;
     })
     .await;
@@ -196,7 +196,7 @@ fn once(path: &str) -> String {
 }
 
 #[tokio::test]
-async fn where_all_connections_are_taken_whoever_has_most_of_them_makes_room() {
+async fn if_no_connection_is_free_the_address_with_the_most_loses_one() {
     on_fresh(async |url| {
         let settings = "[limits]\nconnections = 8\nconnections_per_address = 8";
         let cloud = Cloud::start_with(&url, settings).await;

@@ -134,7 +134,7 @@ async fn texts_do_not_grow_by_functions() {
 }
 
 #[tokio::test]
-async fn rights_are_asked_before_a_body_is_read() {
+async fn rights_are_checked_before_a_body_is_read() {
     on_both(async |cloud| {
         let values = format!("{{\"a\":[{}[]]}}", "[],".repeat(2 << 20));
         let before = cloud.memory();

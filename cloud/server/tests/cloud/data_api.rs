@@ -91,7 +91,7 @@ async fn a_created_row_is_answered_bare_with_its_place() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_is_a_json_string_with_a_clear_status() {
+async fn errors_are_json_strings_with_a_clear_status() {
     on_both(async |cloud| {
         let ann = cloud.sign_in().await;
         for (path, status, says) in [
@@ -152,7 +152,7 @@ async fn what_is_wrong_is_a_json_string_with_a_clear_status() {
 }
 
 #[tokio::test]
-async fn an_unchanged_answer_is_not_sent_twice_and_browsers_are_told_what_they_may() {
+async fn an_unchanged_answer_is_not_sent_twice_and_browsers_receive_cors_headers() {
     on_both(async |cloud| {
         let ann = cloud.sign_in().await;
         let path = "/v7/device_type?$select=slug";
@@ -214,7 +214,7 @@ async fn pages_of_other_origins_ask_without_what_a_browser_adds() {
 }
 
 #[tokio::test]
-async fn who_asks_too_often_is_told_when_to_come_back() {
+async fn a_caller_with_too_many_requests_learns_when_to_retry() {
     data::testing::on_fresh(async |url| {
         let cloud = Cloud::start_with(&url, "[limits]\nrequests_per_minute = 5").await;
         let ann = cloud.sign_in().await;

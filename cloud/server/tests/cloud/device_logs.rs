@@ -148,7 +148,7 @@ async fn a_batch_of_lines_is_kept_and_read_back() {
 }
 
 #[tokio::test]
-async fn lines_are_taken_from_their_device_and_read_by_people() {
+async fn a_device_sends_lines_and_people_read_them() {
     data::testing::on_fresh(async |url| {
         let cloud = Cloud::start_with(&url, "[limits]\ngone_device_seconds = 0").await;
         let shop = Shop::open(&cloud).await;
@@ -313,7 +313,7 @@ async fn a_stream_is_followed_live_after_what_was_there_without_a_gap() {
 }
 
 #[tokio::test]
-async fn more_lines_than_a_device_may_send_are_told_of_as_one() {
+async fn excess_lines_of_a_device_are_reported_as_one_line() {
     data::testing::on_fresh(async |url| {
         let cloud = Cloud::start_with(&url, "[limits]\nlog_lines_per_second = 1").await;
         let shop = Shop::open(&cloud).await;

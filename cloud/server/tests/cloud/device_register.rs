@@ -50,7 +50,7 @@ async fn a_device_registers_and_has_its_key_its_name_and_its_services() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_registered_is_refused_with_the_words_that_devices_know() {
+async fn invalid_registrations_are_refused_with_the_messages_that_devices_recognize() {
     on_both(async |cloud| {
         let shop = Shop::open(&cloud).await;
         let other = Shop::named(&cloud, "other").await;
@@ -167,7 +167,7 @@ async fn the_type_of_a_fleet_may_ask_for_versions_of_the_operating_system() {
 }
 
 #[tokio::test]
-async fn of_many_that_register_the_same_device_at_once_one_does() {
+async fn concurrent_registrations_of_one_device_create_it_once() {
     on_both(async |cloud| {
         let shop = Shop::open(&cloud).await;
         let one = || async {

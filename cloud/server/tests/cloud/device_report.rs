@@ -11,7 +11,7 @@ use crate::shop::{Device, Shop, uuid};
 const V3: &str = "/device/v3/state";
 
 #[tokio::test]
-async fn what_a_device_says_is_written_and_cut_to_what_fits() {
+async fn reports_of_a_device_are_stored_and_cut_to_their_bounds() {
     on_both(async |cloud| {
         let shop = Shop::open(&cloud).await;
         let device = shop.device(1).await;
@@ -410,7 +410,7 @@ async fn a_report_does_not_say_whether_the_device_is_connected() {
 }
 
 #[tokio::test]
-async fn what_it_runs_and_how_its_update_fares_are_those_of_its_own_fleet() {
+async fn a_report_names_only_releases_and_images_of_its_own_fleet() {
     on_both(async |cloud| {
         let shop = Shop::open(&cloud).await;
         let other = Shop::named(&cloud, "other").await;

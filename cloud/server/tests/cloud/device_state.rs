@@ -58,7 +58,7 @@ async fn the_state_has_the_form_that_devices_read() {
 }
 
 #[tokio::test]
-async fn a_variable_that_is_said_closer_to_the_service_wins() {
+async fn a_variable_set_closer_to_the_service_wins() {
     on_both(async |cloud| {
         let shop = Shop::open(&cloud).await;
         let device = shop.device(1).await;
@@ -310,7 +310,7 @@ async fn a_fleet_has_a_state_for_any_of_its_devices() {
 }
 
 #[tokio::test]
-async fn what_the_owner_signed_reaches_devices_as_it_was_written_and_no_device_writes_it() {
+async fn a_signed_statement_reaches_devices_unchanged_and_no_device_writes_it() {
     on_both(async |cloud| {
         let shop = Shop::open(&cloud).await;
         let device = shop.device(1).await;

@@ -8,7 +8,7 @@ use crate::harness::{Cloud, PASSWORD, on_both};
 use crate::shop::{Shop, uuid};
 
 #[tokio::test]
-async fn whatever_the_state_is_made_from_changes_it_for_the_devices_concerned_alone() {
+async fn each_source_of_the_target_state_changes_it_only_for_the_affected_devices() {
     on_both(async |cloud| {
         let shop = Shop::open(&cloud).await;
         let other = Shop::named(&cloud, "other").await;
@@ -272,7 +272,7 @@ async fn every_replica_answers_with_what_another_one_changed() {
 }
 
 #[tokio::test]
-async fn who_may_not_read_a_device_is_refused_and_a_device_that_is_gone_keeps_what_it_has() {
+async fn a_caller_without_access_is_refused_and_a_deleted_device_keeps_its_target() {
     on_both(async |cloud| {
         let shop = Shop::open(&cloud).await;
         let [one, two] = [shop.device(1).await, shop.device(2).await];
@@ -348,7 +348,7 @@ async fn who_may_not_read_a_device_is_refused_and_a_device_that_is_gone_keeps_wh
 }
 
 #[tokio::test]
-async fn who_was_refused_a_target_state_gets_it_as_soon_as_they_may() {
+async fn a_device_that_was_refused_its_target_state_gets_it_once_it_may() {
     on_both(async |cloud| {
         let shop = Shop::open(&cloud).await;
         let device = shop.device(1).await;

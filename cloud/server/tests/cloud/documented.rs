@@ -280,11 +280,11 @@ const BESIDE: [(&str, &str); 66] = [
     ),
     (
         "`/user/v1/invitation/:token`",
-        "invitations.rs::whoever_is_invited_accepts_once_and_under_the_address",
+        "invitations.rs::an_invited_person_accepts_once_and_only_under_the_address",
     ),
     (
         "rate limit, `Retry-After`",
-        "data_api.rs::who_asks_too_often_is_told_when_to_come_back",
+        "data_api.rs::a_caller_with_too_many_requests_learns_when_to_retry",
     ),
     (
         "rate limit of signing in",
@@ -300,7 +300,7 @@ const BESIDE: [(&str, &str); 66] = [
     ),
     (
         "statuses and bodies of errors",
-        "data_api.rs::what_is_wrong_is_a_json_string_with_a_clear_status",
+        "data_api.rs::errors_are_json_strings_with_a_clear_status",
     ),
     (
         "POST answers the row and its place",
@@ -308,7 +308,7 @@ const BESIDE: [(&str, &str); 66] = [
     ),
     (
         "ETag, CORS",
-        "data_api.rs::an_unchanged_answer_is_not_sent_twice_and_browsers_are_told_what_they_may",
+        "data_api.rs::an_unchanged_answer_is_not_sent_twice_and_browsers_receive_cors_headers",
     ),
     (
         "`release_asset`: multipart/form-data",
@@ -328,7 +328,7 @@ const BESIDE: [(&str, &str); 66] = [
     ),
     (
         "POST `/device/register`: failures",
-        "device_register.rs::what_cannot_be_registered_is_refused_with_the_words_that_devices_know",
+        "device_register.rs::invalid_registrations_are_refused_with_the_messages_that_devices_recognize",
     ),
     (
         "GET `/device/v3/:uuid/state`",
@@ -344,7 +344,7 @@ const BESIDE: [(&str, &str); 66] = [
     ),
     (
         "PATCH `/device/v3/state`",
-        "device_report.rs::what_a_device_says_is_written_and_cut_to_what_fits",
+        "device_report.rs::reports_of_a_device_are_stored_and_cut_to_their_bounds",
     ),
     (
         "PATCH `/device/v2/:uuid/state`",
@@ -360,7 +360,7 @@ const BESIDE: [(&str, &str); 66] = [
     ),
     (
         "POST `/device/v2/:uuid/log-stream`",
-        "device_logs.rs::more_lines_than_a_device_may_send_are_told_of_as_one",
+        "device_logs.rs::excess_lines_of_a_device_are_reported_as_one_line",
     ),
     (
         "GET `/device/v2/:uuid/logs`",
@@ -368,7 +368,7 @@ const BESIDE: [(&str, &str); 66] = [
     ),
     (
         "POST `/supervisor/<path>`",
-        "reach/proxy.rs::a_device_is_asked_what_the_caller_asks_and_its_answer_is_passed_on",
+        "reach/proxy.rs::the_cloud_passes_a_request_to_the_device_and_its_answer_back",
     ),
     (
         "POST `/supervisor/<path>` to a fleet",
@@ -400,7 +400,7 @@ const BESIDE: [(&str, &str); 66] = [
     ),
     (
         "`/auth/v1/public-keys`, `/access/v1/hostos`, `/services/vpn/auth`",
-        "clients.rs::who_may_get_to_a_device_is_told_to_those_who_have_to_know",
+        "clients.rs::only_the_host_of_a_device_learns_who_may_access_it",
     ),
     (
         "`/services/vpn/client-connect` and `client-disconnect`",
@@ -412,7 +412,7 @@ const BESIDE: [(&str, &str); 66] = [
     ),
     (
         "mistake 15, the state of a device that was deleted",
-        "device_state_changes.rs::who_may_not_read_a_device_is_refused_and_a_device_that_is_gone_keeps_what_it_has",
+        "device_state_changes.rs::a_caller_without_access_is_refused_and_a_deleted_device_keeps_its_target",
     ),
     (
         "mistake 15, its reports",
@@ -424,11 +424,11 @@ const BESIDE: [(&str, &str); 66] = [
     ),
     (
         "mistake 15, its logs",
-        "device_logs.rs::lines_are_taken_from_their_device_and_read_by_people",
+        "device_logs.rs::a_device_sends_lines_and_people_read_them",
     ),
     (
         "mistake 16, an ETag that stays until something changes",
-        "device_state_changes.rs::whatever_the_state_is_made_from_changes_it_for_the_devices_concerned_alone",
+        "device_state_changes.rs::each_source_of_the_target_state_changes_it_only_for_the_affected_devices",
     ),
     (
         "mistake 17, images of a report",
@@ -465,7 +465,7 @@ const BESIDE: [(&str, &str); 66] = [
     ("one request that makes or changes", "examples.rs::tags"),
     (
         "a change for many devices",
-        "reach/push.rs::the_devices_that_a_change_concerns_are_told_to_look_and_no_others",
+        "reach/push.rs::the_cloud_notifies_only_the_devices_that_a_change_affects",
     ),
     (
         "what the command line asks",
@@ -498,7 +498,7 @@ const BESIDE: [(&str, &str); 66] = [
     ),
     (
         "v1 to v6, writes",
-        "versions.rs::what_is_changed_says_ok_and_what_is_made_is_answered_in_the_names_of_the_version",
+        "versions.rs::changes_answer_ok_and_creations_return_the_row_in_the_names_of_the_version",
     ),
     (
         "v1 to v6, pins of devices",

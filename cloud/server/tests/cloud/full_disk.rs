@@ -8,7 +8,7 @@ use crate::harness::Cloud;
 use crate::shop::Shop;
 
 #[tokio::test]
-async fn chaos_a_full_disk_is_told_to_clients_who_write_and_readers_go_on() {
+async fn chaos_writers_get_an_error_for_a_full_disk_and_readers_continue() {
     let Some(disk) = SmallDisk::new(12) else {
         return;
     };

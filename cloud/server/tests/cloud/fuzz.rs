@@ -257,7 +257,7 @@ const SHORTEST_ROUND: u32 = 500;
 const REQUESTS_OF_A_ROUND: u32 = 10_000;
 
 #[test]
-fn whatever_stands_in_the_body_of_a_write_is_taken_or_refused() {
+fn any_body_of_a_write_is_accepted_or_refused() {
     let clouds = RefCell::new(Clouds::made());
     fuzz::run("bodies", 300, &written(), |(who, method, path, body)| {
         if clouds.borrow().sent.get() >= REQUESTS_OF_A_ROUND {
@@ -270,7 +270,7 @@ fn whatever_stands_in_the_body_of_a_write_is_taken_or_refused() {
 }
 
 #[test]
-fn whatever_a_device_reports_is_taken_or_refused() {
+fn any_report_of_a_device_is_accepted_or_refused() {
     let clouds = Clouds::made();
     let reports = corpus(REPORTS);
     for report in &reports {

@@ -18,7 +18,7 @@ fn says(status: &str) -> Value {
 }
 
 #[tokio::test]
-async fn a_cloud_that_can_do_its_work_says_so_to_whoever_asks_however_often() {
+async fn a_working_cloud_passes_the_health_check_for_everybody_without_a_rate_limit() {
     on_fresh(async |database| {
         let limited = "[limits]\nrequests_per_minute = 5";
         let cloud = Cloud::start_with(&database, limited).await;

@@ -7,7 +7,7 @@ use crate::harness::{on_both, read};
 use crate::scene::scene;
 
 #[tokio::test]
-async fn whoever_is_invited_accepts_once_and_under_the_address() {
+async fn an_invited_person_accepts_once_and_only_under_the_address() {
     on_both(async |cloud| {
         let names = scene(&cloud).await;
         let (ann, bob) = (names.by(&cloud, "ann"), names.by(&cloud, "bob"));

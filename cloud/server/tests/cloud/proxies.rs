@@ -14,7 +14,7 @@ async fn status(cloud: &Cloud, forwarded_for: &str) -> StatusCode {
 }
 
 #[tokio::test]
-async fn callers_behind_a_trusted_proxy_are_told_apart() {
+async fn callers_behind_a_trusted_proxy_are_distinguished() {
     data::testing::on_fresh(async |url| {
         let settings = "trusted_proxies = ['127.0.0.0/8']\n[limits]\nrequests_per_minute = 3";
         let cloud = Cloud::start_with(&url, settings).await;
@@ -50,7 +50,7 @@ async fn nobody_else_says_who_asks() {
 }
 
 #[tokio::test]
-async fn who_comes_past_the_proxies_is_sent_to_the_encrypted_address() {
+async fn callers_that_bypass_the_proxies_are_redirected_to_the_encrypted_address() {
     // Installs a provider of cryptography for a client of our own.
     let _ = client();
     data::testing::on_fresh(async |url| {

@@ -180,7 +180,7 @@ async fn a_devices_key_writes_no_more_tags_and_variables_than_its_quota() {
 }
 
 #[tokio::test]
-async fn who_may_change_no_release_uploads_nothing_into_the_database() {
+async fn a_user_who_may_not_change_releases_cannot_upload_into_the_database() {
     on_fresh(async |url| {
         let cloud = Cloud::start_with(&url, "registration = 'open'").await;
         let shop = Shop::open(&cloud).await;
@@ -214,7 +214,7 @@ async fn who_may_change_no_release_uploads_nothing_into_the_database() {
 
 /// Creates one of every kind; the next one is refused with its name.
 #[tokio::test]
-async fn what_else_grows_has_quotas_as_well() {
+async fn all_other_growing_tables_have_quotas() {
     on_fresh(async |url| {
         let settings = "registration = 'open'\n[quotas]\nservices = 3\nimages = 3\nmembers = 1\ninvites = 1\n\
                         teams = 1\nvariables = 1\nkeys = 2\npublic_keys = 1\norganizations = 5";

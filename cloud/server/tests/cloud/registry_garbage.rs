@@ -440,7 +440,7 @@ async fn garbage_a_tenant_has_nobody_elses_images_deleted() {
 }
 
 #[tokio::test]
-async fn garbage_a_registry_that_deletes_nothing_is_told_of_and_lags_in_health() {
+async fn garbage_a_registry_that_deletes_nothing_is_logged_and_lags_in_health() {
     if !is_there() {
         return;
     }

@@ -119,7 +119,7 @@ async fn a_file_in_parts_comes_back_whole() {
 }
 
 #[tokio::test]
-async fn what_was_not_announced_or_did_not_come_is_no_file() {
+async fn invalid_announcements_and_missing_parts_make_no_file() {
     on_both(async |cloud| {
         let names = scene(&cloud).await;
         let ann = names.by(&cloud, "ann");

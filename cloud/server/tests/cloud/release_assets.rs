@@ -282,7 +282,7 @@ async fn a_form_that_is_none_and_a_file_that_is_too_large_are_refused() {
         ),
         (
             form(&[("asset", "a"), ("asset", "b")], None),
-            "`asset` is there twice",
+            "the form contains `asset` twice",
         ),
     ] {
         let (status, why) = read(sent(post(body)).await).await;

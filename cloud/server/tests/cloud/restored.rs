@@ -10,7 +10,7 @@ use crate::reach::{until, until_connected};
 use crate::shop::Shop;
 
 #[tokio::test]
-async fn devices_are_told_soon_that_the_database_is_an_older_one() {
+async fn devices_learn_soon_that_the_database_was_restored_from_a_backup() {
     let folder = tempfile::tempdir().expect("a folder");
     let [file, backup] = ["cloud.sqlite", "backup.sqlite"].map(|name| folder.path().join(name));
     let url = format!("sqlite:{}", file.display());

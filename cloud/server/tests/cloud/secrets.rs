@@ -154,7 +154,7 @@ async fn secret_variables_are_given_to_their_devices_and_shown_to_nobody() {
 }
 
 #[tokio::test]
-async fn secret_variables_stay_secret_whoever_writes_them() {
+async fn secret_variables_stay_secret_regardless_of_the_writer() {
     on_both(async |cloud| {
         let shop = Shop::open(&cloud).await;
         let device = shop.device(1).await;

@@ -67,7 +67,7 @@ async fn the_rest_is_answered(answers: Answers<'_>) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn chaos_while_the_database_is_away_nobody_is_told_that_they_ask_too_much() {
+async fn chaos_no_caller_is_rate_limited_while_the_database_is_unavailable() {
     on_fresh_postgres(async |database| {
         let (mut proxy, by_proxy) = SeverableProxy::to_database(&database).await;
         let cloud = Cloud::start(&by_proxy).await;
@@ -94,7 +94,7 @@ async fn chaos_while_the_database_is_away_nobody_is_told_that_they_ask_too_much(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn chaos_who_holds_their_share_themself_is_told_that_they_ask_too_much() {
+async fn chaos_a_caller_who_uses_up_their_own_share_is_rate_limited() {
     on_fresh_postgres(async |database| {
         let cloud = Cloud::start(&database).await;
         let ann = by_key(&cloud).await;

@@ -90,7 +90,7 @@ async fn older_versions_pass_over_names_that_they_do_not_know_where_rows_are_sho
 }
 
 #[tokio::test]
-async fn what_is_changed_says_ok_and_what_is_made_is_answered_in_the_names_of_the_version() {
+async fn changes_answer_ok_and_creations_return_the_row_in_the_names_of_the_version() {
     on_both(async |cloud| {
         let ann = cloud.sign_in().await;
         let fleet = ann.fleet("pump", "raspberrypi4-64").await;

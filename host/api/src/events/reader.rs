@@ -10,7 +10,7 @@ use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio::time::{Interval, MissedTickBehavior};
 
 use super::{Events, includes};
-use crate::caller::Scope;
+use crate::caller::KeyScope;
 
 /// The interval between two comments on an idle stream, so that both ends notice when the other has gone.
 const HEARTBEAT: Duration = if cfg!(test) {
@@ -37,7 +37,7 @@ pub(crate) enum Position {
 /// The selection of events for a reader.
 #[derive(Debug, Clone)]
 pub(crate) struct Filter {
-    pub(crate) scope: Scope,
+    pub(crate) scope: KeyScope,
     /// The types of events; `None` selects all.
     pub(crate) types: Option<Vec<EventType>>,
 }

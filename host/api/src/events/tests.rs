@@ -27,7 +27,12 @@ fn events_of(app: u64) -> Event {
 
 type Pieces = BoxStream<'static, Result<Bytes, std::convert::Infallible>>;
 
-fn reader(events: &Events, from: Position, scope: Scope, types: Option<Vec<EventType>>) -> Pieces {
+fn reader(
+    events: &Events,
+    from: Position,
+    scope: KeyScope,
+    types: Option<Vec<EventType>>,
+) -> Pieces {
     let place = events.admit().unwrap();
     read(events.clone(), from, Filter { scope, types }, place).boxed()
 }
@@ -66,7 +71,7 @@ fn numbers(messages: &[(String, Value)]) -> Vec<usize> {
 async fn a_reader_gets_what_happens_from_when_it_came_in_order() {
     let events = Events::default();
     events.publish(Audience::Everyone, fault(1));
-    let mut pieces = reader(&events, Position::Now, Scope::All, None);
+    let mut pieces = reader(&events, Position::Now, KeyScope::All, None);
     for number in 2..5 {
         events.publish(Audience::Everyone, fault(number));
     }
@@ -84,7 +89,7 @@ async fn a_reader_that_comes_back_goes_on_where_it_was() {
     let epoch = events.0.epoch;
     let last = Position::after(&events, &format!("{epoch}-3"));
     assert_eq!(last, Position::After(3));
-    let mut pieces = reader(&events, last, Scope::All, None);
+    let mut pieces = reader(&events, last, KeyScope::All, None);
     assert_eq!(numbers(&next(&mut pieces, 2).await), [4, 5]);
     // From another run, from the future, or not an id at all.
     for strange in [
@@ -103,16 +108,16 @@ async fn a_reader_that_comes_back_goes_on_where_it_was() {
         );
     }
     drop(pieces);
-    let mut pieces = reader(&events, Position::Elsewhere, Scope::All, None);
+    let mut pieces = reader(&events, Position::Elsewhere, KeyScope::All, None);
     let messages = next(&mut pieces, 6).await;
     assert_eq!(messages[0], ("gap".into(), json!({"missed": null})));
     assert_eq!(numbers(&messages[1..]), [1, 2, 3, 4, 5]);
 }
 
 #[tokio::test]
-async fn a_reader_that_is_too_slow_is_told_how_much_it_missed() {
+async fn a_slow_reader_receives_the_number_of_events_that_it_missed() {
     let events = Events::default();
-    let mut pieces = reader(&events, Position::Now, Scope::All, None);
+    let mut pieces = reader(&events, Position::Now, KeyScope::All, None);
     for number in 1..=MAX_EVENTS + 10 {
         events.publish(Audience::Everyone, fault(number));
     }
@@ -129,7 +134,7 @@ async fn the_ring_is_bounded_in_bytes_and_so_are_messages() {
         plugin: "p".into(),
         message: "ä".repeat(2 << 20),
     });
-    let mut pieces = reader(&events, Position::Now, Scope::All, None);
+    let mut pieces = reader(&events, Position::Now, KeyScope::All, None);
     events.publish(Audience::Everyone, long);
     let (bytes, sum): (usize, usize) = {
         let content = events.content();
@@ -145,8 +150,8 @@ async fn the_ring_is_bounded_in_bytes_and_so_are_messages() {
 #[tokio::test]
 async fn a_reader_sees_its_app_what_is_everybodys_and_the_types_it_names() {
     let events = Events::default();
-    let own = Scope::App(AppId(1));
-    let mut all = reader(&events, Position::Now, Scope::All, None);
+    let own = KeyScope::App(AppId(1));
+    let mut all = reader(&events, Position::Now, KeyScope::All, None);
     let mut app = reader(&events, Position::Now, own, None);
     let mut faults = reader(
         &events,
@@ -173,7 +178,7 @@ async fn a_reader_sees_its_app_what_is_everybodys_and_the_types_it_names() {
 #[tokio::test]
 async fn a_silent_stream_says_that_it_lives() {
     let events = Events::default();
-    let mut pieces = reader(&events, Position::Now, Scope::All, None);
+    let mut pieces = reader(&events, Position::Now, KeyScope::All, None);
     let greeting = pieces.next().await.unwrap().unwrap();
     assert_eq!(greeting, "retry: 2000\n\n");
     // A comment, which no client mistakes for an event.

@@ -79,7 +79,7 @@ async fn locks_are_shown_with_their_holder_to_who_may_see_the_app() {
 }
 
 #[tokio::test]
-async fn a_lock_is_taken_with_its_reason_and_its_time() {
+async fn a_service_takes_a_lock_with_a_reason_and_a_time() {
     let device = device(FakeDevice::default());
     let web = |survives_reboot| LockRequest {
         app: AppId(1),

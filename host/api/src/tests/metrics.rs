@@ -166,7 +166,7 @@ async fn the_page_is_in_the_text_format() {
 }
 
 #[tokio::test]
-async fn what_a_plugin_reports_is_under_its_own_name() {
+async fn metrics_of_a_plugin_have_its_name_as_a_prefix() {
     let page = page(&device()).await;
     let families = "# HELP plugin_greet__level Reported by the plugin greet.\n\
                     # TYPE plugin_greet__level gauge\n\

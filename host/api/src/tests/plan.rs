@@ -111,7 +111,7 @@ fn planned() -> Fixture {
 }
 
 #[tokio::test]
-async fn the_plan_is_told_step_by_step() {
+async fn the_plan_is_returned_step_by_step() {
     let device = planned();
     assert_eq!(
         device.json("/v3/plan").await,

@@ -207,7 +207,7 @@ async fn unknown_paths_and_wrong_methods_are_json_failures() {
 }
 
 #[tokio::test]
-async fn what_is_no_core_route_is_a_plugins() {
+async fn routes_outside_the_core_belong_to_plugins() {
     let device = managed();
     for (method, path) in [
         ("GET", "/v3/greet"),
@@ -255,7 +255,7 @@ async fn the_description_is_of_the_plugins_that_there_are_now() {
 }
 
 #[tokio::test]
-async fn a_plugin_is_told_whose_request_it_answers() {
+async fn a_plugin_receives_the_maker_of_the_request() {
     let shop = r#"Service { app: AppId(1), service: ServiceName("web") }"#;
     let managed = managed();
     let (key, shop_key) = (managed.key.clone(), managed.shop_key.clone());
@@ -277,7 +277,7 @@ async fn a_plugin_is_told_whose_request_it_answers() {
 }
 
 #[tokio::test]
-async fn what_a_plugin_answers_that_is_not_loaded_yet_is_asked_for_again_later() {
+async fn clients_retry_requests_to_a_plugin_that_is_not_loaded_yet() {
     let device = managed();
     let message = "plugin `greet` is being loaded";
     assert_eq!(device.get("/v3/slow").await, failed(503, message));
@@ -522,7 +522,7 @@ async fn the_version_is_the_level_of_the_api() {
 }
 
 #[tokio::test]
-async fn a_local_target_is_taken_in_local_mode_alone() {
+async fn a_local_target_is_accepted_only_in_local_mode() {
     let device = in_local_mode(LocalModeAuth::default());
     let path = "/v2/local/target-state";
     let ok = answer(200, JSON, r#"{"status":"success","message":"OK"}"#);

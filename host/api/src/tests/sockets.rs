@@ -165,7 +165,7 @@ async fn a_head_request_gets_the_head_alone() {
 }
 
 #[tokio::test]
-async fn what_is_not_http_is_refused_and_leaves_others_alone() {
+async fn bytes_that_are_not_http_are_refused_and_do_not_affect_others() {
     let device = served(FakeDevice::default()).await;
     for garbage in [
         "\x16\x03\x01\r\n\r\n".to_owned(),
@@ -212,7 +212,7 @@ async fn clients_without_a_key_keep_nobody_out() {
 }
 
 #[tokio::test]
-async fn whoever_has_shown_a_key_keeps_its_place() {
+async fn a_client_that_has_shown_a_key_keeps_its_connection() {
     let device = served(FakeDevice::default()).await;
     let ask = format!(
         "GET /v2/version HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {}\r\n\r\n",

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::answer::{Failure, Json, WrittenJson};
 use crate::cached_json::StateVersion;
-use crate::caller::{Caller, Scope};
+use crate::caller::{Caller, KeyScope};
 use crate::extract::Path;
 use crate::message::Response;
 use crate::operation::{Answer, schema};
@@ -83,18 +83,18 @@ struct ServiceById {
 
 async fn all(State(api): State<Api>, caller: Caller) -> WrittenJson {
     WrittenJson(match caller.scope {
-        Scope::All => {
+        KeyScope::All => {
             let state = StateVersion::current(&*api.device);
-            let draw = |state: &StateVersion| write(&state.status, Scope::All);
+            let draw = |state: &StateVersion| write(&state.status, KeyScope::All);
             api.applications.get(state, draw)
         }
-        scope @ Scope::App(_) => write(&api.device.status(), scope).into(),
+        scope @ KeyScope::App(_) => write(&api.device.status(), scope).into(),
     })
 }
 
 /// Serializes the apps. Those that the key does not cover are left out silently. Of two apps with the same name, the
 /// last is shown.
-fn write(status: &DeviceStatus, scope: Scope) -> Vec<u8> {
+fn write(status: &DeviceStatus, scope: KeyScope) -> Vec<u8> {
     let apps: BTreeMap<&str, AppState<'_>> = status
         .apps
         .iter()

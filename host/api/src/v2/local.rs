@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use crate::action_body::ForceFlag;
 use crate::answer::{Failure, Json};
 use crate::body::Document;
-use crate::caller::{Caller, Scope};
+use crate::caller::{Caller, KeyScope};
 use crate::operation::{Answer, Content, schema};
 use crate::route::Route;
 use crate::state::Api;
@@ -86,8 +86,8 @@ fn names_apps(target: &Map<String, Value>) -> bool {
 }
 
 /// Removes the apps that a caller's key does not cover: environments contain secrets.
-fn seen_by(scope: Scope, mut target: Value) -> Value {
-    if let Scope::App(own) = scope
+fn seen_by(scope: KeyScope, mut target: Value) -> Value {
+    if let KeyScope::App(own) = scope
         && let Some(Value::Object(apps)) = target.pointer_mut("/local/apps")
     {
         let own = own.to_string();
@@ -141,13 +141,13 @@ mod tests {
     #[test]
     fn a_key_of_an_app_shows_the_target_of_that_app_alone() {
         let all = json!({"local": {"name": "a", "apps": {"1": {"a": 1}, "12": {}, "2": {}}}});
-        assert_eq!(seen_by(Scope::All, all.clone()), all);
+        assert_eq!(seen_by(KeyScope::All, all.clone()), all);
         assert_eq!(
-            seen_by(Scope::App(AppId(1)), all.clone()),
+            seen_by(KeyScope::App(AppId(1)), all.clone()),
             json!({"local": {"name": "a", "apps": {"1": {"a": 1}}}})
         );
         assert_eq!(
-            seen_by(Scope::App(AppId(3)), all),
+            seen_by(KeyScope::App(AppId(3)), all),
             json!({"local": {"name": "a", "apps": {}}})
         );
     }

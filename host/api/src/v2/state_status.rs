@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::answer::Json;
-use crate::caller::{Caller, Scope};
+use crate::caller::{Caller, KeyScope};
 use crate::message::Response;
 use crate::operation::{Answer, schema};
 use crate::route::Route;
@@ -90,7 +90,7 @@ async fn state_status(State(api): State<Api>, Caller { scope, .. }: Caller) -> R
 }
 
 /// Returns the app of the first container, else of the first image.
-fn chosen_app(status: &DeviceStatus, scope: Scope) -> Option<AppId> {
+fn chosen_app(status: &DeviceStatus, scope: KeyScope) -> Option<AppId> {
     let with_container = status
         .apps
         .values()
@@ -148,7 +148,7 @@ fn images(status: &DeviceStatus, chosen: Option<AppId>) -> Vec<StatusImage<'_>> 
 }
 
 /// Returns the mean over the images that are being downloaded, of all apps that the key covers.
-fn overall_progress(status: &DeviceStatus, scope: Scope) -> Option<u64> {
+fn overall_progress(status: &DeviceStatus, scope: KeyScope) -> Option<u64> {
     let under_way: Vec<u64> = status
         .images
         .iter()

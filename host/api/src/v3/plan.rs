@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::answer::{Failure, Json};
-use crate::caller::{Caller, Scope};
+use crate::caller::{Caller, KeyScope};
 use crate::operation::{Answer, schema};
 use crate::route::Route;
 use crate::state::Api;
@@ -22,8 +22,8 @@ pub(crate) fn routes() -> Vec<Route> {
 
 /// Limits `plan` to what `scope` covers. With an app's key, steps that belong to no app are not
 /// shown.
-fn limit_to(plan: &mut DevicePlan, scope: Scope) {
-    let Scope::App(own) = scope else { return };
+fn limit_to(plan: &mut DevicePlan, scope: KeyScope) {
+    let KeyScope::App(own) = scope else { return };
     plan.steps.retain_mut(|step| {
         step.users.retain(|user| user.app_id == own);
         step.app_id == Some(own) || !step.users.is_empty()

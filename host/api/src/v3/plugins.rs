@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::answer::{Failure, Json};
-use crate::caller::{Caller, Scope};
+use crate::caller::{Caller, KeyScope};
 use crate::extract::{Path, query_parameter};
 use crate::operation::{Answer, schema};
 use crate::route::Route;
@@ -89,7 +89,7 @@ async fn log(
     Path([name]): Path<1>,
     RawQuery(query): RawQuery,
 ) -> Result<Json<LogAnswer>, Failure> {
-    if caller.scope != Scope::All {
+    if caller.scope != KeyScope::All {
         return Err(Failure::out_of_scope());
     }
     let after = match query_parameter(query.as_deref(), "after") {

@@ -136,7 +136,7 @@ fn in_words(error: &CloudError) -> Result<(), TestCaseError> {
 }
 
 #[test]
-fn whatever_a_cloud_answers_is_read_or_refused() {
+fn any_answer_of_a_cloud_is_read_or_refused() {
     let runtime = Runtime::new().expect("a runtime");
     let (address, answer) = runtime.block_on(serve());
     fuzz::run("cloud-answers", 300, &answers(), |bytes| {

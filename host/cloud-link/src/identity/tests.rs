@@ -134,7 +134,7 @@ fn a_cloud_elsewhere_without_tls_is_refused_unless_the_owner_allows_it() {
 }
 
 #[test]
-fn what_cannot_be_read_is_named_without_its_value() {
+fn an_unreadable_setting_is_named_without_its_value() {
     let with = |key: &str, value: Value| {
         let mut content = json!({"apiEndpoint": "https://a.b", "uuid": UUID, "deviceApiKey": "k"});
         content[key] = value;

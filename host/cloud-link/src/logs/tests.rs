@@ -249,7 +249,7 @@ async fn lines_wait_on_the_disk_while_the_cloud_is_away_and_come_in_order_when_i
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_broken_connection_may_have_lost_comes_again() {
+async fn lines_that_a_broken_connection_may_have_lost_are_sent_again() {
     let folder = tempfile::tempdir().unwrap();
     let (world, stop) = begin(&folder, CloudBehaviour::Works);
     world.print(0..10);
@@ -268,7 +268,7 @@ async fn what_a_broken_connection_may_have_lost_comes_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_cloud_that_refuses_is_asked_later_and_later_and_five_minutes_at_most() {
+async fn pauses_between_refused_requests_grow_to_five_minutes() {
     for status in [401, 503] {
         let folder = tempfile::tempdir().unwrap();
         let (world, stop) = begin(&folder, CloudBehaviour::Refuses(status));
@@ -286,7 +286,7 @@ async fn a_cloud_that_refuses_is_asked_later_and_later_and_five_minutes_at_most(
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_the_cloud_will_never_take_is_left_out_and_told() {
+async fn lines_that_the_cloud_always_refuses_are_left_out_and_reported() {
     let folder = tempfile::tempdir().unwrap();
     let (world, stop) = begin(&folder, CloudBehaviour::Refuses(400));
     world.print(0..3);

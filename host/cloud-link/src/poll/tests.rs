@@ -129,7 +129,7 @@ async fn within(world: &World, seconds: u64) -> Vec<String> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_target_is_asked_for_at_once_and_its_etag_sent_from_then_on() {
+async fn the_first_poll_is_immediate_and_later_ones_send_the_etag() {
     let (world, _poll) = start([new(1, "a"), Ok(TargetAnswer::Unchanged), new(2, "b")]);
     assert_eq!(
         within(&world, 899).await,

@@ -176,7 +176,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_differs_from_its_default_and_is_not_in_the_target_is_told() {
+    fn settings_that_differ_from_their_defaults_and_the_target_are_reported() {
         let current = [
             ("HOST_CONFIG_gpu_mem", "16"),
             ("HOST_CONFIG_dtparam", "\"i2c_arm=on\""),

@@ -203,7 +203,7 @@ async fn a_device_registers_as_who_it_is_and_forgets_the_key_that_it_did_it_with
 }
 
 #[tokio::test]
-async fn what_fails_is_tried_again_with_the_same_identity() {
+async fn a_failed_registration_is_repeated_with_the_same_identity() {
     let config = json!({ "apiKey": "provision", "userId": 3 });
     let failures = [
         (503, ""),
@@ -282,7 +282,7 @@ async fn a_device_whose_uuid_another_has_becomes_another_one_and_a_cloud_out_of_
 }
 
 #[tokio::test]
-async fn what_is_left_of_an_earlier_registration_is_used_up() {
+async fn the_rest_of_an_earlier_registration_is_used() {
     // Registered, with an unknown number.
     let story1 = story(
         json!({ "registered_at": 12 }),
@@ -303,7 +303,7 @@ async fn what_is_left_of_an_earlier_registration_is_used_up() {
 }
 
 #[tokio::test]
-async fn the_cloud_is_told_once_how_the_device_was_set_up_before_it_is_asked_for_a_target() {
+async fn the_device_reports_its_setup_once_before_it_requests_a_target() {
     let registered = json!({
         "registered_at": 12, "deviceId": 7, "initialDeviceName": "roof", "pinDevice": { "commit": "c0ffee" },
     });

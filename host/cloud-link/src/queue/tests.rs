@@ -106,7 +106,7 @@ fn pairs(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
 }
 
 #[tokio::test]
-async fn what_is_added_is_sent_until_the_cloud_takes_it_and_then_forgotten() {
+async fn queued_values_are_sent_until_the_cloud_accepts_them_and_then_deleted() {
     let (store, _folder) = store();
     let mut rig = start(store, vec![status(503), status(401)]);
     rig.queue
@@ -122,7 +122,7 @@ async fn what_is_added_is_sent_until_the_cloud_takes_it_and_then_forgotten() {
 }
 
 #[tokio::test]
-async fn what_waits_outlives_a_restart() {
+async fn queued_values_survive_a_restart() {
     let (store, _folder) = store();
     let mut rig = start(store, (0..9999).map(|_| status(500)).collect());
     rig.queue
@@ -147,7 +147,7 @@ async fn what_waits_outlives_a_restart() {
 
 /// Otherwise it would be sent only after the next start, and not count towards what may wait.
 #[tokio::test]
-async fn what_is_in_the_store_is_sent_although_its_caller_has_left() {
+async fn stored_values_are_sent_even_if_their_caller_has_left() {
     let (store, _folder) = store();
     let mut rig = start(store, Vec::new());
     let adding = rig
@@ -176,7 +176,7 @@ async fn more_than_may_wait_is_sent_and_refuses_further_values() {
 }
 
 #[tokio::test]
-async fn what_the_cloud_refuses_for_good_is_given_up() {
+async fn requests_that_the_cloud_always_refuses_are_dropped() {
     let (store, _folder) = store();
     let mut rig = start(store, vec![status(400)]);
     rig.queue
@@ -190,7 +190,7 @@ async fn what_the_cloud_refuses_for_good_is_given_up() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_sent_is_not_queued() {
+async fn values_that_cannot_be_sent_are_not_queued() {
     let (store, _folder) = store();
     let rig = start(store, Vec::new());
     let long = "x".repeat(101);

@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn what_was_taken_is_read_back_by_the_same_device_alone() {
+    async fn only_the_same_device_reads_its_accepted_report_back() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a/state-report-cache");
         let run = SecureDir::open(&folder.path().join("a"), Access::Private).unwrap();

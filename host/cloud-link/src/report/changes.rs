@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_differs_is_told() {
+    fn only_differences_are_reported() {
         for (before, now, expected) in [
             (json!({}), json!({}), json!({})),
             (
@@ -172,7 +172,7 @@ mod tests {
         /// The cloud merges the changes into its state and then has the device's state, except for small changes of
         /// measures; nothing is left to report.
         #[test]
-        fn changes_on_what_was_told_make_what_is(before in reports(), now in reports()) {
+        fn earlier_reports_and_the_changes_add_up_to_the_current_state(before in reports(), now in reports()) {
             let changes = between(&before, &now);
             let mut cloud = before.clone();
             cloud.extend(changes.clone());

@@ -121,7 +121,7 @@ async fn pass(seconds: u64) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn changes_are_told_every_ten_seconds_at_most_and_measures_every_five_minutes() {
+async fn changes_are_reported_at_most_every_ten_seconds_and_measures_every_five_minutes() {
     let folder = tempfile::tempdir().unwrap();
     let (world, _stop) = begin(&folder, json!({ "status": "Idle", "cpu_usage": 1 }));
     pass(1).await;
@@ -158,7 +158,7 @@ fn levels(level: u64) -> Value {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_plugin_that_changes_a_field_each_second_is_told_of_every_five_minutes() {
+async fn a_plugin_field_that_changes_each_second_is_reported_every_five_minutes() {
     let folder = tempfile::tempdir().unwrap();
     let (world, _stop) = begin(
         &folder,
@@ -217,7 +217,7 @@ async fn fields_of_plugins_that_the_cloud_refuses_do_not_keep_it_from_knowing_th
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_the_cloud_does_not_take_is_told_again_later_and_later_as_it_is_by_then() {
+async fn refused_reports_are_repeated_with_growing_pauses_and_the_current_state() {
     let folder = tempfile::tempdir().unwrap();
     let (world, _stop) = begin(&folder, json!({ "a": 0 }));
     let refusal = |seconds: Option<u64>| CloudError::Status {

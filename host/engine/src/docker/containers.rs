@@ -24,7 +24,7 @@ use crate::{ContainerSpec, Containers, CreatedContainer, EngineError, LogLine, L
 impl Containers for Docker {
     async fn containers(&self) -> Result<Vec<Container>, EngineError> {
         let summaries = self.summaries(None).await?.into_iter();
-        let image_label = self.scope.branding.label(create_request::IMAGE_LABEL);
+        let image_label = self.ownership.branding.label(create_request::IMAGE_LABEL);
         Ok(summaries
             .filter_map(|summary| container(summary, &image_label))
             .collect())
@@ -36,7 +36,7 @@ impl Containers for Docker {
     ) -> Result<CreatedContainer, EngineError> {
         let name = path_part("container's name", spec.name)?;
         let version = self.connection.client().await?.version;
-        let request = create_request::build(spec, version, &self.scope.branding)?;
+        let request = create_request::build(spec, version, &self.ownership.branding)?;
         let path = format!("/containers/create?name={name}");
         let answer: Result<ContainerCreateResponse, _> = self
             .connection

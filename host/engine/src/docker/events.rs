@@ -15,7 +15,7 @@ use serde::Deserialize;
 
 use super::Filters;
 use super::connect::Connection;
-use crate::{EngineError, EngineEvent, Scope};
+use crate::{EngineError, EngineEvent, Ownership};
 
 /// The longest message that is read, in bytes. Labels are in them.
 const MAX_MESSAGE: usize = 1 << 20;
@@ -38,14 +38,14 @@ const CONTAINER_ACTIONS: [&str; 10] = [
 /// labels, so those of all owners arrive.
 const OTHER_ACTIONS: [&str; 3] = ["destroy", "delete", "untag"];
 
-pub(super) async fn follow_scope(
+pub(super) async fn follow_owned(
     connection: &Arc<Connection>,
-    scope: &Scope,
+    ownership: &Ownership,
 ) -> Result<BoxStream<'static, EngineEvent>, EngineError> {
     let ours = filters(
         &["container"],
         &CONTAINER_ACTIONS,
-        Some(("label", scope.labels())),
+        Some(("label", ownership.labels())),
     );
     let others = filters(&["image", "network", "volume"], &OTHER_ACTIONS, None);
     let containers = subscribe(connection, &ours).await?;

@@ -29,7 +29,7 @@ impl Docker {
         let Some(id) = &container.id else {
             return Ok(());
         };
-        let label = self.scope.branding.label(LABEL);
+        let label = self.ownership.branding.label(LABEL);
         let Some(text) = container.labels.as_ref().and_then(|all| all.get(&label)) else {
             return Ok(());
         };

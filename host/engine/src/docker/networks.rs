@@ -16,18 +16,19 @@ impl Networks for Docker {
     async fn networks(&self) -> Result<Vec<Network>, EngineError> {
         let networks = self.find_networks(self.ours()).await?.into_iter();
         Ok(networks
-            .filter(|network| self.scope.covers(&network.labels))
+            .filter(|network| self.ownership.covers(&network.labels))
             .collect())
     }
 
     async fn create_network(&self, spec: &NetworkSpec<'_>) -> Result<(), EngineError> {
         let name = path_part("network's name", spec.name)?;
-        let digest = self.scope.branding.label(CONFIG_DIGEST_LABEL);
+        let digest = self.ownership.branding.label(CONFIG_DIGEST_LABEL);
         let config_digest = spec.config.labels.get(&digest);
         let existing = self.by_name(name, Filters::new()).await?;
         if !existing.is_empty() {
             let is_it = |network: &Network| {
-                self.scope.covers(&network.labels) && network.labels.get(&digest) == config_digest
+                self.ownership.covers(&network.labels)
+                    && network.labels.get(&digest) == config_digest
             };
             return if existing.iter().all(is_it) {
                 Ok(())
@@ -61,7 +62,7 @@ impl Networks for Docker {
     async fn remove_network(&self, name: &str) -> Result<(), EngineError> {
         let api = self.api().await?;
         let networks = self.by_name(name, self.ours()).await?.into_iter();
-        for network in networks.filter(|network| self.scope.covers(&network.labels)) {
+        for network in networks.filter(|network| self.ownership.covers(&network.labels)) {
             let id = path_part("network's id", &network.id)?;
             let Err(error) = api.remove_network(id).await else {
                 continue;

@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_was_not_said_before_is_progress() {
+    fn only_new_messages_are_progress() {
         let mut progress = LayerProgress::default();
         let mut note = |status: &str, current| {
             progress.note(&CreateImageInfo {

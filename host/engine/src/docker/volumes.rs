@@ -24,7 +24,7 @@ impl Volumes for Docker {
                 name: volume.name,
                 labels: volume.labels.into_iter().collect(),
             })
-            .filter(|volume| self.scope.covers(&volume.labels))
+            .filter(|volume| self.ownership.covers(&volume.labels))
             .collect())
     }
 
@@ -50,7 +50,7 @@ impl Volumes for Docker {
             )),
             _ => self.failed(format!("create the volume `{name}`"), error),
         })?;
-        let digest = self.scope.branding.label(CONFIG_DIGEST_LABEL);
+        let digest = self.ownership.branding.label(CONFIG_DIGEST_LABEL);
         if volume.labels.get(&digest) == config.labels.get(&digest)
             && self.covers(Some(volume.labels))
         {

@@ -166,7 +166,7 @@ async fn image_goes_to_the_engine_of_its_kind() {
 }
 
 #[tokio::test]
-async fn image_that_is_there_is_not_asked_for() {
+async fn an_existing_image_is_not_requested() {
     // Nothing listens on this port.
     let image = "127.0.0.1:1/shop/web:1";
     let both = [

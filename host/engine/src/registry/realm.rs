@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_no_account_asks_wherever_there_is_tls() {
+    fn anonymous_tokens_may_come_from_any_address_with_tls() {
         let place = RepositoryName {
             host: "registry-1.docker.io".to_owned(),
             repository: "library/busybox".to_owned(),

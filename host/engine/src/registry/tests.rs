@@ -81,7 +81,7 @@ async fn manifest(registry: &FakeRegistry, digest: Option<&str>) -> Result<Strin
 }
 
 #[tokio::test]
-async fn credentials_are_not_sent_unless_they_are_asked_for() {
+async fn credentials_are_sent_only_if_the_registry_requires_them() {
     let registry = FakeRegistry::start(|_, _| answer("200 OK", "", "{}")).await;
     assert_eq!(manifest(&registry, None).await.unwrap(), "{}");
     let requests = registry.requests();
@@ -162,7 +162,7 @@ async fn a_registry_that_names_another_host_for_tokens_gets_no_key_sent_there() 
 }
 
 #[tokio::test]
-async fn refusals_of_the_registry_are_told_apart() {
+async fn refusals_of_the_registry_are_distinguished() {
     for (status, not_found) in [
         ("404 Not Found", true),
         ("401 Unauthorized", false),
@@ -192,7 +192,7 @@ async fn endless_answers_are_not_read_to_their_end() {
 }
 
 #[tokio::test]
-async fn manifest_must_be_the_one_that_was_asked_for_by_digest() {
+async fn the_manifest_must_have_the_requested_digest() {
     let registry = FakeRegistry::start(|_, _| answer("200 OK", "", "{}")).await;
     let right = sha256_digest(b"{}");
     assert_eq!(manifest(&registry, Some(&right)).await.unwrap(), "{}");

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use confinement::{ControlGroups, GroupLimits};
 
 use super::record::ContainerRecord;
-use crate::Scope;
+use crate::Ownership;
 
 /// The memory that a process may use in addition to that of its component, in bytes.
 const OVERHEAD: u64 = 64 << 20;
@@ -18,30 +18,33 @@ const OVERHEAD: u64 = 64 << 20;
 const PIDS: u64 = 64;
 
 /// Creates the groups of a container, even if its compose file sets no limits.
-pub(super) fn make(record: &ContainerRecord, scope: &Scope) -> ControlGroups {
+pub(super) fn make(record: &ContainerRecord, ownership: &Ownership) -> ControlGroups {
     let limits = GroupLimits {
         memory: super::launch::memory_limit(record).saturating_add(OVERHEAD),
         processes: PIDS,
         // The service's process enforces it as well.
         nano_cpus: super::launch::nano_cpus(record),
     };
-    ControlGroups::make(&name(record, scope), &limits)
+    ControlGroups::make(&name(record, ownership), &limits)
 }
 
 /// Kills all processes in the groups of a container, and returns handles to them; `None` if it has no groups.
-pub(super) fn kill(record: &ContainerRecord, scope: &Scope) -> io::Result<Option<Vec<OwnedFd>>> {
-    confinement::kill_groups(&name(record, scope))
+pub(super) fn kill(
+    record: &ContainerRecord,
+    ownership: &Ownership,
+) -> io::Result<Option<Vec<OwnedFd>>> {
+    confinement::kill_groups(&name(record, ownership))
 }
 
 /// Removes the groups of a container, whose process is gone.
-pub(super) fn remove(record: &ContainerRecord, scope: &Scope) {
+pub(super) fn remove(record: &ContainerRecord, ownership: &Ownership) {
     // A group that cannot be removed contains other processes, and bounds nothing of ours.
-    let _ = confinement::remove_groups(&name(record, scope));
+    let _ = confinement::remove_groups(&name(record, ownership));
 }
 
-fn name(record: &ContainerRecord, scope: &Scope) -> PathBuf {
-    let device = scope.device.short();
-    let ours = format!("{}-services-{device}", scope.branding.folder);
+fn name(record: &ContainerRecord, ownership: &Ownership) -> PathBuf {
+    let device = ownership.device.short();
+    let ours = format!("{}-services-{device}", ownership.branding.folder);
     let short: String = record.id.as_str().chars().take(12).collect();
     PathBuf::from(ours).join(short)
 }

@@ -26,12 +26,12 @@ impl Wasm {
         let root = inotify
             .watch(&containers, comings_and_goings)
             .map_err(failed)?;
-        let scope = self.shared.scope.clone();
+        let ownership = self.shared.ownership.clone();
         let mut watches: HashMap<i32, ContainerId> = HashMap::new();
         let add = move |watches: &mut HashMap<i32, ContainerId>, inotify: &Inotify, name: &str| {
             let folder = containers.join(name);
             let record = ContainerRecord::read(&folder);
-            if !record.is_some_and(|record| scope.covers(&record.config.labels)) {
+            if !record.is_some_and(|record| ownership.covers(&record.config.labels)) {
                 return;
             }
             let flags = WatchFlags::MOVED_TO | WatchFlags::ONLYDIR;

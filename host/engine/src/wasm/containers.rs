@@ -110,7 +110,7 @@ impl WasmState {
     /// Returns our containers, as their files are now.
     pub(super) fn our_current_containers(&self) -> impl Iterator<Item = Arc<ContainerRecord>> {
         let records = self.containers.current_records().into_iter();
-        records.filter(|record| self.scope.covers(&record.config.labels))
+        records.filter(|record| self.ownership.covers(&record.config.labels))
     }
 
     /// Returns the state of a container; if it has none, or a damaged one, it counts as just
@@ -127,7 +127,7 @@ impl WasmState {
         let is_id = id.as_str().bytes().all(|byte| byte.is_ascii_hexdigit());
         let record = is_id.then(|| self.containers.record(id)).flatten();
         record
-            .filter(|record| self.scope.covers(&record.config.labels))
+            .filter(|record| self.ownership.covers(&record.config.labels))
             .map(Arc::unwrap_or_clone)
             .ok_or_else(|| EngineError::not_found(format!("the container `{id}`")))
     }
@@ -163,7 +163,7 @@ impl WasmState {
             (NetworkMode::Service(_), Some(other)) => self.our_container(other)?.address,
             _ => {
                 let in_use: Vec<Ipv4Addr> = others.iter().map(|other| other.address).collect();
-                addresses::allocate(&self.scope.device, &record.id, &in_use)
+                addresses::allocate(&self.ownership.device, &record.id, &in_use)
             }
         };
         let folder = self.folders.container(&record.id);
@@ -182,7 +182,7 @@ impl WasmState {
 
     /// Checks that everything the container refers to exists.
     fn check_references(&self, record: &ContainerRecord) -> Result<(), EngineError> {
-        for name in record.networks(&self.scope) {
+        for name in record.networks(&self.ownership) {
             if self.network_record(&name).is_none() {
                 return Err(EngineError::not_found(format!("the network `{name}`")));
             }
@@ -235,7 +235,7 @@ impl WasmState {
         removed.map_err(|error| {
             EngineError::failed(format!("remove the container `{}`", record.name), error)
         })?;
-        cgroups::remove(&record, &self.scope);
+        cgroups::remove(&record, &self.ownership);
         self.write_members_beside(&record);
         self.sweep_component_of(&record);
         Ok(())

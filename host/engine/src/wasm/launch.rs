@@ -26,7 +26,7 @@ impl WasmState {
         component: PathBuf,
     ) -> Result<Launch, EngineError> {
         let config = &record.config;
-        let groups = cgroups::make(record, &self.scope);
+        let groups = cgroups::make(record, &self.ownership);
         let mut missing_walls = groups.missing;
         if let Err(reason) = &self.users {
             missing_walls.push(MissingWall {
@@ -130,7 +130,7 @@ impl WasmState {
 
     /// Returns the path of the supervisor's folder in the host's `/tmp`.
     fn supervisors_folder(&self) -> PathBuf {
-        let branding = &self.scope.branding;
+        let branding = &self.ownership.branding;
         self.config.host_root.join(branding.host_folder())
     }
 
@@ -147,7 +147,7 @@ impl WasmState {
         };
         let mut outward = matches!(of.config.network_mode, NetworkMode::Bridge);
         let mut tables = Vec::new();
-        for name in of.networks(&self.scope) {
+        for name in of.networks(&self.ownership) {
             let network = self
                 .network_record(&name)
                 .ok_or_else(|| EngineError::not_found(format!("the network `{name}`")))?;
@@ -166,7 +166,7 @@ impl WasmState {
     /// Returns access to the API, if the service has the label, which also puts the API's address
     /// into the environment; the variable, which any service can set, is not enough.
     fn api(&self, record: &ContainerRecord) -> Option<Api> {
-        let branding = &self.scope.branding;
+        let branding = &self.ownership.branding;
         let label = record
             .config
             .labels

@@ -48,7 +48,7 @@ impl WasmState {
     fn list_networks(&self) -> Vec<Network> {
         self.network_records()
             .map(|(_, network)| network)
-            .filter(|network| self.scope.covers(&network.config.labels))
+            .filter(|network| self.ownership.covers(&network.config.labels))
             .map(|network| Network {
                 engine: EngineKind::Wasm,
                 id: network.name.clone(),
@@ -63,7 +63,7 @@ impl WasmState {
         let _changing = self.changing.lock();
         let folder = self.folders.networks.join(name);
         if let Some(present) = folders::read::<NetworkRecord>(&folder.join(NETWORK)) {
-            if present.config == config && self.scope.covers(&config.labels) {
+            if present.config == config && self.ownership.covers(&config.labels) {
                 return Ok(());
             }
             return Err(folders::name_taken("network", name));
@@ -89,12 +89,12 @@ impl WasmState {
         folders::fit_name("network", name)?;
         let _changing = self.changing.lock();
         let network = self.network_record(name);
-        if !network.is_some_and(|network| self.scope.covers(&network.config.labels)) {
+        if !network.is_some_and(|network| self.ownership.covers(&network.config.labels)) {
             return Ok(());
         }
         let mut containers = self.containers.records().into_iter();
         let is_used = containers.any(|container| {
-            container.is_in(name, &self.scope) && self.state(&container.id).is_served()
+            container.is_in(name, &self.ownership) && self.state(&container.id).is_served()
         });
         if is_used {
             return Err(EngineError::in_use(format!("the network `{name}`")));
@@ -136,8 +136,8 @@ impl WasmState {
     pub(super) fn write_members_beside(&self, record: &ContainerRecord) {
         let lender = record.shares.as_ref();
         let lender = lender.and_then(|other| self.containers.record(other));
-        let lent = lender.map(|lender| lender.networks(&self.scope));
-        let mut networks = record.networks(&self.scope);
+        let lent = lender.map(|lender| lender.networks(&self.ownership));
+        let mut networks = record.networks(&self.ownership);
         networks.extend(lent.unwrap_or_default());
         for name in networks {
             if self.network_record(&name).is_some() {
@@ -162,7 +162,7 @@ impl WasmState {
         }
         let mut members = Vec::new();
         for container in &containers {
-            if !container.is_in(network, &self.scope) {
+            if !container.is_in(network, &self.ownership) {
                 continue;
             }
             members.push(member(container, container.names_in(network)));

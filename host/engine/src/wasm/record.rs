@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use wasm_service::record::ServiceUser;
 
 use super::folders;
-use crate::Scope;
+use crate::Ownership;
 
 /// The file's name, in the container's folder.
 pub(super) const CONTAINER: &str = "container.json";
@@ -66,7 +66,7 @@ impl ContainerRecord {
 
     /// Returns the names of the networks that it is in. The bridge to the API does not count:
     /// services do not meet in it.
-    pub(super) fn networks(&self, scope: &Scope) -> Vec<String> {
+    pub(super) fn networks(&self, ownership: &Ownership) -> Vec<String> {
         if matches!(
             self.config.network_mode,
             NetworkMode::Host | NetworkMode::None | NetworkMode::Service(_)
@@ -79,12 +79,12 @@ impl ContainerRecord {
         {
             names.push(name.clone());
         }
-        names.retain(|name| *name != scope.branding.network);
+        names.retain(|name| *name != ownership.branding.network);
         names
     }
 
-    pub(super) fn is_in(&self, network: &str, scope: &Scope) -> bool {
-        self.networks(scope).iter().any(|name| name == network)
+    pub(super) fn is_in(&self, network: &str, ownership: &Ownership) -> bool {
+        self.networks(ownership).iter().any(|name| name == network)
     }
 
     /// Returns the names that other services of `network` use for it.

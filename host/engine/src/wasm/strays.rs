@@ -53,7 +53,7 @@ impl Wasm {
 impl WasmState {
     /// Kills what is in the container's control groups; if it has none, the processes of its user.
     fn kill_strays(&self, record: &ContainerRecord) -> io::Result<Vec<OwnedFd>> {
-        if let Some(found) = cgroups::kill(record, &self.scope)? {
+        if let Some(found) = cgroups::kill(record, &self.ownership)? {
             return Ok(found);
         }
         match record.user {

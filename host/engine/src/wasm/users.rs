@@ -134,7 +134,7 @@ impl WasmState {
             .filter_map(|other| Some((self.name_in_app(other), other.user?)))
             .filter(|(_, user)| range.contains(user.uid) && range.contains(user.app_gid))
             .collect();
-        let device = self.scope.device.to_string();
+        let device = self.ownership.device.to_string();
         range
             .assign(&device, &self.name_in_app(record), &others)
             .ok_or_else(|| {
@@ -149,7 +149,7 @@ impl WasmState {
     fn name_in_app(&self, record: &ContainerRecord) -> NameInApp {
         let label = |name: &str| {
             let labels = &record.config.labels;
-            labels.get(&self.scope.branding.label(name)).cloned()
+            labels.get(&self.ownership.branding.label(name)).cloned()
         };
         NameInApp {
             app: label("app-uuid").unwrap_or_default(),

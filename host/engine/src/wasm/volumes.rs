@@ -45,7 +45,7 @@ impl WasmState {
         let names = folders::names(&self.folders.volumes).into_iter();
         names
             .filter_map(|name| folders::read(&self.folders.volumes.join(name).join(VOLUME)))
-            .filter(|volume: &VolumeRecord| self.scope.covers(&volume.config.labels))
+            .filter(|volume: &VolumeRecord| self.ownership.covers(&volume.config.labels))
             .map(|volume| Volume {
                 engine: EngineKind::Wasm,
                 name: volume.name,
@@ -65,7 +65,7 @@ impl WasmState {
         let _changing = self.changing.lock();
         let folder = self.folders.volumes.join(name);
         if let Some(present) = folders::read::<VolumeRecord>(&folder.join(VOLUME)) {
-            if present.config == config && self.scope.covers(&config.labels) {
+            if present.config == config && self.ownership.covers(&config.labels) {
                 return Ok(());
             }
             return Err(folders::name_taken("volume", name));
@@ -119,7 +119,7 @@ impl WasmState {
     fn our_volume(&self, name: &str) -> Option<VolumeRecord> {
         folders::fit_name("volume", name).ok()?;
         let record = folders::read::<VolumeRecord>(&self.folders.volumes.join(name).join(VOLUME))?;
-        let is_ours = record.name == name && self.scope.covers(&record.config.labels);
+        let is_ours = record.name == name && self.ownership.covers(&record.config.labels);
         is_ours.then_some(record)
     }
 }

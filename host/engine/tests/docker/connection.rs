@@ -16,7 +16,7 @@ promise!(volume_that_somebody_else_made_is_a_conflict, |fixture| {
         ..Default::default()
     };
     docker.create_volume(request).await.unwrap();
-    let config = volume_config(&suite.scope());
+    let config = volume_config(&suite.ownership());
     let spec = VolumeSpec {
         name: &name,
         config: &config,

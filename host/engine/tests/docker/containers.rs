@@ -63,7 +63,7 @@ promise!(lines_of_a_terminal_are_as_they_were_printed, |fixture| {
     assert!(pieces.concat().bytes().all(|byte| byte == b'x'));
 });
 
-promise!(image_for_another_architecture_is_said_to_be, |fixture| {
+promise!(an_image_for_another_architecture_is_reported, |fixture| {
     let suite: &dyn Fixture = &*fixture;
     let image: ImageRef = format!("{}:1", fixture.name_of("image_foreign"))
         .parse()
@@ -122,7 +122,7 @@ promise!(
     }
 );
 
-promise!(port_that_is_taken_is_named_by_the_failure, |fixture| {
+promise!(the_error_names_a_port_that_is_in_use, |fixture| {
     let suite: &dyn Fixture = &*fixture;
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();

@@ -181,7 +181,7 @@ fn assert_contains(found: &serde_json::Value, expected: &serde_json::Value, path
 promise!(network_is_made_as_it_is_described, |fixture| {
     let suite: &dyn Fixture = &*fixture;
     let docker = fixture.bare().await;
-    let mut config = network_config(&suite.scope());
+    let mut config = network_config(&suite.ownership());
     config.driver_opts =
         BTreeMap::from([("com.docker.network.bridge.enable_icc".into(), "true".into())]);
     config.internal = true;
@@ -227,7 +227,7 @@ promise!(network_is_made_as_it_is_described, |fixture| {
     );
 
     let name = suite.name("bare");
-    let mut config = network_config(&suite.scope());
+    let mut config = network_config(&suite.ownership());
     config.config_only = true;
     let spec = NetworkSpec {
         name: &name,
@@ -240,7 +240,7 @@ promise!(network_is_made_as_it_is_described, |fixture| {
         .unwrap();
     assert_eq!(found.config_only, Some(true));
 
-    let mut config = network_config(&suite.scope());
+    let mut config = network_config(&suite.ownership());
     config.ipam = vec![IpamPool {
         subnet: Some("no subnet".into()),
         ..Default::default()

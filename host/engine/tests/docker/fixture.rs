@@ -10,19 +10,19 @@ use bollard::query_parameters::{
     RemoveImageOptions, UploadToContainerOptions,
 };
 use engine::docker::Docker;
-use engine::{Engine, Scope};
+use engine::{Engine, Ownership};
 use futures::TryStreamExt;
 use model::ImageRef;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::suite::{Fixture, Program, named, new_scope};
+use crate::suite::{Fixture, Program, named, new_ownership};
 
 pub(crate) struct DockerFixture {
     pub(crate) uri: String,
     registry: String,
-    scope: Scope,
-    other_scope: Scope,
+    ownership: Ownership,
+    other_ownership: Ownership,
 }
 
 impl DockerFixture {
@@ -34,8 +34,8 @@ impl DockerFixture {
         Ok(DockerFixture {
             uri: variable("SUPERVISOR_TEST_DOCKER")?,
             registry: variable("SUPERVISOR_TEST_REGISTRY")?,
-            scope: new_scope(),
-            other_scope: new_scope(),
+            ownership: new_ownership(),
+            other_ownership: new_ownership(),
         })
     }
 
@@ -46,17 +46,17 @@ impl DockerFixture {
     }
 
     pub(crate) fn engine_at(&self, uri: &str) -> Docker {
-        Docker::connect(uri, self.scope.clone()).unwrap()
+        Docker::connect(uri, self.ownership.clone()).unwrap()
     }
 
     pub(crate) fn name_of(&self, name: &str) -> String {
-        named(&self.scope, name)
+        named(&self.ownership, name)
     }
 
     /// Puts a manifest of a WebAssembly component into the registry and returns its reference. The
     /// component itself is two bytes.
     pub(crate) async fn publish_component(&self) -> String {
-        let repository = format!("suite/{}", named(&self.scope, "component"));
+        let repository = format!("suite/{}", named(&self.ownership, "component"));
         let mut described = Vec::new();
         for blob in ["{}", "no"] {
             let digest = engine::registry::sha256_digest(blob.as_bytes());
@@ -159,23 +159,23 @@ impl DockerFixture {
 #[async_trait]
 impl Fixture for DockerFixture {
     fn engine(&self) -> Arc<dyn Engine> {
-        Arc::new(Docker::connect(&self.uri, self.scope.clone()).unwrap())
+        Arc::new(Docker::connect(&self.uri, self.ownership.clone()).unwrap())
     }
 
     fn other_engine(&self) -> Arc<dyn Engine> {
-        Arc::new(Docker::connect(&self.uri, self.other_scope.clone()).unwrap())
+        Arc::new(Docker::connect(&self.uri, self.other_ownership.clone()).unwrap())
     }
 
-    async fn engine_of(&self, scope: Scope) -> Arc<dyn Engine> {
-        Arc::new(Docker::connect(&self.uri, scope).unwrap())
+    async fn engine_of(&self, ownership: Ownership) -> Arc<dyn Engine> {
+        Arc::new(Docker::connect(&self.uri, ownership).unwrap())
     }
 
-    fn scope(&self) -> Scope {
-        self.scope.clone()
+    fn ownership(&self) -> Ownership {
+        self.ownership.clone()
     }
 
-    fn other_scope(&self) -> Scope {
-        self.other_scope.clone()
+    fn other_ownership(&self) -> Ownership {
+        self.other_ownership.clone()
     }
 
     fn image(&self) -> ImageRef {
@@ -215,11 +215,11 @@ impl Fixture for DockerFixture {
     async fn publish(&self) -> String {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        let published = format!("suite/{}_{count}:1", named(&self.scope, "image"));
+        let published = format!("suite/{}_{count}:1", named(&self.ownership, "image"));
         let image = format!("{}/{published}", self.registry);
         // Unique bytes that do not compress.
         let mut state = self
-            .scope
+            .ownership
             .device
             .as_str()
             .bytes()
@@ -262,7 +262,7 @@ impl Fixture for DockerFixture {
                 let _ = engine.remove_volume(&volume.name).await;
             }
         }
-        let ours = named(&self.scope, "image");
+        let ours = named(&self.ownership, "image");
         for image in self.engine().images().await.unwrap_or_default() {
             for reference in image
                 .references

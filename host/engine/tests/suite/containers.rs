@@ -8,12 +8,12 @@ use model::{ContainerState, RestartPolicy};
 
 use super::{Fixture, Program};
 
-pub async fn engine_says_who_it_is(fixture: &dyn Fixture) {
+pub async fn engine_reports_its_version(fixture: &dyn Fixture) {
     let info = fixture.engine().info().await.unwrap();
     assert!(!info.version.is_empty());
 }
 
-pub async fn made_container_is_listed_with_what_it_was_made_from(fixture: &dyn Fixture) {
+pub async fn created_container_is_listed_with_its_definition(fixture: &dyn Fixture) {
     let image = fixture.pull().await;
     let service = fixture.service("web", &Program::Tick);
     let id = fixture.create(&service).await;
@@ -35,7 +35,7 @@ pub async fn made_container_is_listed_with_what_it_was_made_from(fixture: &dyn F
     }
 }
 
-pub async fn made_container_does_not_run_until_it_is_started(fixture: &dyn Fixture) {
+pub async fn created_container_does_not_run_until_it_is_started(fixture: &dyn Fixture) {
     let id = fixture
         .create(&fixture.service("web", &Program::Tick))
         .await;
@@ -82,7 +82,7 @@ pub async fn stopped_container_stays_stopped_whatever_its_restart_policy(fixture
     }
 }
 
-pub async fn stopping_is_no_error_for_what_does_not_run_or_is_gone(fixture: &dyn Fixture) {
+pub async fn stopping_a_stopped_or_missing_container_is_no_error(fixture: &dyn Fixture) {
     let engine = fixture.engine();
     let id = fixture
         .create(&fixture.service("web", &Program::Tick))
@@ -142,7 +142,7 @@ pub async fn renamed_container_keeps_its_id(fixture: &dyn Fixture) {
     }
 }
 
-pub async fn taken_container_name_is_a_conflict(fixture: &dyn Fixture) {
+pub async fn container_name_in_use_is_a_conflict(fixture: &dyn Fixture) {
     let first = fixture.service("first", &Program::Tick);
     fixture.create(&first).await;
     let again = fixture.try_create(&first).await;
@@ -197,7 +197,7 @@ pub async fn restart_policies_start_what_they_should(fixture: &dyn Fixture) {
     }
 }
 
-pub async fn variables_reach_the_program_and_are_told(fixture: &dyn Fixture) {
+pub async fn variables_reach_the_program_and_are_listed(fixture: &dyn Fixture) {
     let mut service = fixture.service("env", &Program::Environment);
     service.config.environment = BTreeMap::from([
         ("GREETING".into(), "hello = world".into()),
@@ -232,7 +232,7 @@ pub async fn variables_reach_the_program_and_are_told(fixture: &dyn Fixture) {
     }
 }
 
-pub async fn starting_what_is_gone_is_not_found(fixture: &dyn Fixture) {
+pub async fn starting_a_missing_container_is_not_found(fixture: &dyn Fixture) {
     let engine = fixture.engine();
     let id = fixture
         .create(&fixture.service("web", &Program::Tick))

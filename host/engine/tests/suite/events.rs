@@ -9,7 +9,7 @@ use model::ContainerId;
 
 use super::{Fixture, PATIENCE, Program};
 
-pub async fn events_tell_of_every_change_of_a_container(fixture: &dyn Fixture) {
+pub async fn events_report_every_change_of_a_container(fixture: &dyn Fixture) {
     let engine = fixture.engine();
     fixture.pull().await;
     let mut events = engine.events().await.unwrap();

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use super::service_config::service_config;
 use async_trait::async_trait;
 use engine::{
-    ContainerSpec, Engine, EngineError, LogLine, LogsFrom, NetworkSpec, Scope, VolumeSpec,
+    ContainerSpec, Engine, EngineError, LogLine, LogsFrom, NetworkSpec, Ownership, VolumeSpec,
 };
 use futures::{FutureExt, StreamExt};
 use model::{
@@ -28,12 +28,12 @@ pub trait Fixture: Send + Sync {
     /// The same engine as another device sees it.
     fn other_engine(&self) -> Arc<dyn Engine>;
 
-    /// The same engine as a device of this scope sees it.
-    async fn engine_of(&self, scope: Scope) -> Arc<dyn Engine>;
+    /// The same engine as the device of this ownership sees it.
+    async fn engine_of(&self, ownership: Ownership) -> Arc<dyn Engine>;
 
-    fn scope(&self) -> Scope;
+    fn ownership(&self) -> Ownership;
 
-    fn other_scope(&self) -> Scope;
+    fn other_ownership(&self) -> Ownership;
 
     /// An image that holds the program of the tests; pulling it is quick.
     fn image(&self) -> ImageRef;
@@ -107,8 +107,8 @@ where
     });
 }
 
-/// A scope of a device that no other test uses.
-pub fn new_scope() -> Scope {
+/// The ownership of a device that no other test uses.
+pub fn new_ownership() -> Ownership {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let nanoseconds = SystemTime::now()
         .duration_since(UNIX_EPOCH)
@@ -117,7 +117,7 @@ pub fn new_scope() -> Scope {
     let count = COUNT.fetch_add(1, Ordering::Relaxed);
     let text = format!("{nanoseconds:016x}{:08x}{count:08x}", std::process::id());
     let uuid: DeviceUuid = text[text.len() - 32..].parse().unwrap();
-    Scope {
+    Ownership {
         device: uuid,
         former: Vec::new(),
         exclusive: false,
@@ -154,12 +154,12 @@ pub struct Service {
 impl dyn Fixture + '_ {
     /// A name that no other test has.
     pub fn name(&self, name: &str) -> String {
-        named(&self.scope(), name)
+        named(&self.ownership(), name)
     }
 
     /// The labels of our device's objects.
     pub fn labels(&self) -> BTreeMap<String, String> {
-        labels(&self.scope())
+        labels(&self.ownership())
     }
 
     pub fn service(&self, name: &str, program: &Program) -> Service {
@@ -226,7 +226,7 @@ impl dyn Fixture + '_ {
 
     pub async fn volume(&self, name: &str) -> String {
         let name = self.name(name);
-        let config = volume_config(&self.scope());
+        let config = volume_config(&self.ownership());
         let spec = VolumeSpec {
             name: &name,
             config: &config,
@@ -237,7 +237,7 @@ impl dyn Fixture + '_ {
 
     pub async fn network(&self, name: &str) -> String {
         let name = self.name(name);
-        let config = network_config(&self.scope());
+        let config = network_config(&self.ownership());
         let spec = NetworkSpec {
             name: &name,
             config: &config,
@@ -278,33 +278,33 @@ pub async fn create_on(engine: &dyn Engine, service: &Service) -> Result<Contain
     Ok(engine.create_container(&spec).await?.id)
 }
 
-pub fn named(scope: &Scope, name: &str) -> String {
-    format!("{name}_{}", &scope.device.as_str()[12..])
+pub fn named(ownership: &Ownership, name: &str) -> String {
+    format!("{name}_{}", &ownership.device.as_str()[12..])
 }
 
-pub fn labels(scope: &Scope) -> BTreeMap<String, String> {
+pub fn labels(ownership: &Ownership) -> BTreeMap<String, String> {
     BTreeMap::from([
-        (scope.branding.label("supervised"), "true".to_owned()),
+        (ownership.branding.label("supervised"), "true".to_owned()),
         (
-            scope.branding.label("device-uuid"),
-            scope.device.to_string(),
+            ownership.branding.label("device-uuid"),
+            ownership.device.to_string(),
         ),
     ])
 }
 
-pub fn volume_config(scope: &Scope) -> VolumeConfig {
+pub fn volume_config(ownership: &Ownership) -> VolumeConfig {
     VolumeConfig {
         driver: "local".into(),
-        labels: labels(scope),
+        labels: labels(ownership),
         ..Default::default()
     }
 }
 
-pub fn network_config(scope: &Scope) -> NetworkConfig {
+pub fn network_config(ownership: &Ownership) -> NetworkConfig {
     NetworkConfig {
         driver: "bridge".into(),
         ipam_driver: "default".into(),
-        labels: labels(scope),
+        labels: labels(ownership),
         ..Default::default()
     }
 }

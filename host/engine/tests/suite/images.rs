@@ -41,7 +41,7 @@ pub async fn pull_reports_progress_that_never_falls(fixture: &dyn Fixture) {
     );
 }
 
-pub async fn pulling_what_is_there_asks_nobody(fixture: &dyn Fixture) {
+pub async fn pulling_an_existing_image_sends_no_request(fixture: &dyn Fixture) {
     let proxy = RegistryProxy::start(&fixture.registry(), Manner::Plain).await;
     let image = reference(proxy.address(), &fixture.publish().await);
     let pulled = fixture

@@ -45,7 +45,7 @@ pub async fn logs_since_a_moment_begin_with_its_lines(fixture: &dyn Fixture) {
     }
     // The engine is a new instance by now, as after a restart of the supervisor.
     let since = seen[3].timestamp_ms;
-    let engine = fixture.engine_of(fixture.scope()).await;
+    let engine = fixture.engine_of(fixture.ownership()).await;
     let mut later = engine.logs(&id, LogsFrom::Since(since)).await.unwrap();
     let expected = seen.iter().find(|line| line.timestamp_ms >= since).unwrap();
     for number in 0..4 {
@@ -111,7 +111,7 @@ pub async fn long_lines_come_in_pieces(fixture: &dyn Fixture) {
     assert_eq!(length, LENGTH);
 }
 
-pub async fn bytes_that_are_no_text_do_not_stop_the_log(fixture: &dyn Fixture) {
+pub async fn bytes_that_are_not_text_do_not_stop_the_log(fixture: &dyn Fixture) {
     let (code, lines) = fixture
         .finish(&fixture.service("bytes", &Program::PrintBytes))
         .await;

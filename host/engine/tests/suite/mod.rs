@@ -14,7 +14,7 @@ mod health;
 mod images;
 mod logs;
 mod networks;
-mod scope;
+mod ownership;
 mod volumes;
 
 pub use containers::*;
@@ -24,7 +24,7 @@ pub use health::*;
 pub use images::*;
 pub use logs::*;
 pub use networks::*;
-pub use scope::*;
+pub use ownership::*;
 pub use volumes::*;
 
 /// Writes one test for each promise. `$open` is an async function that opens a fixture for a new
@@ -33,26 +33,26 @@ pub use volumes::*;
 macro_rules! engine_suite {
     ($open:path) => {
         $crate::engine_suite! { @tests $open;
-            engine_says_who_it_is,
-            made_container_is_listed_with_what_it_was_made_from,
-            made_container_does_not_run_until_it_is_started,
+            engine_reports_its_version,
+            created_container_is_listed_with_its_definition,
+            created_container_does_not_run_until_it_is_started,
             starting_a_running_container_is_no_error,
             stopped_container_stays_stopped_whatever_its_restart_policy,
-            stopping_is_no_error_for_what_does_not_run_or_is_gone,
+            stopping_a_stopped_or_missing_container_is_no_error,
             stopped_container_starts_again,
             removing_takes_running_and_stopped_containers_and_is_no_error_twice,
             renamed_container_keeps_its_id,
-            taken_container_name_is_a_conflict,
+            container_name_in_use_is_a_conflict,
             exit_code_of_a_finished_container_is_listed,
             restart_policies_start_what_they_should,
-            variables_reach_the_program_and_are_told,
-            starting_what_is_gone_is_not_found,
+            variables_reach_the_program_and_are_listed,
+            starting_a_missing_container_is_not_found,
             logs_from_the_start_hold_every_line_of_both_outputs,
             logs_since_a_moment_begin_with_its_lines,
             logs_go_on_over_a_restart_and_end_with_the_container,
             long_lines_come_in_pieces,
-            bytes_that_are_no_text_do_not_stop_the_log,
-            events_tell_of_every_change_of_a_container,
+            bytes_that_are_not_text_do_not_stop_the_log,
+            events_report_every_change_of_a_container,
             service_that_answers_its_check_is_healthy_while_it_runs,
             service_that_fails_its_check_is_unhealthy_after_its_retries,
             service_without_a_check_is_neither_healthy_nor_unhealthy,
@@ -70,9 +70,9 @@ macro_rules! engine_suite {
             objects_of_another_device_are_invisible,
             objects_of_another_device_are_not_touched,
             names_of_another_device_are_a_conflict,
-            what_the_device_made_as_another_one_is_still_its_own,
+            objects_under_a_former_uuid_of_the_device_are_still_its_own,
             pull_reports_progress_that_never_falls,
-            pulling_what_is_there_asks_nobody,
+            pulling_an_existing_image_sends_no_request,
             pull_of_what_the_registry_lacks_is_not_found,
             pull_with_credentials_proves_who_we_are,
             dropping_a_pull_stops_the_transfer,

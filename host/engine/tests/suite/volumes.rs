@@ -83,8 +83,11 @@ pub async fn volume_that_is_mounted_read_only_cannot_be_written(fixture: &dyn Fi
     assert_eq!(code, Some(1));
 
     // Another configuration of ours with the same name is not silently accepted as equal.
-    let mut config = volume_config(&fixture.scope());
-    let digest = fixture.scope().branding.label(model::CONFIG_DIGEST_LABEL);
+    let mut config = volume_config(&fixture.ownership());
+    let digest = fixture
+        .ownership()
+        .branding
+        .label(model::CONFIG_DIGEST_LABEL);
     config.labels.insert(digest, "another".into());
     let spec = VolumeSpec {
         name: &volume,

@@ -134,7 +134,7 @@ fn a_service_keeps_its_user_and_its_files_over_updates() {
     test(async |fixture| {
         let words: &dyn Fixture = &*fixture;
         let volume = words.volume("data").await;
-        let label = fixture.scope().branding.label("service-name");
+        let label = fixture.ownership().branding.label("service-name");
         let mut users = Vec::new();
         for (name, line) in [("web_1", "before"), ("web_2", "after")] {
             let mut service = writer(&fixture, name, &volume, line);
@@ -180,7 +180,7 @@ fn files_that_an_earlier_version_left_are_handed_over() {
 }
 
 #[test]
-fn what_a_service_leaves_in_its_folder_leads_the_supervisor_nowhere() {
+fn links_in_the_folder_of_a_service_do_not_lead_the_supervisor_elsewhere() {
     test(async |fixture| {
         let words: &dyn Fixture = &*fixture;
         let id = fixture.start(&words.service("web", &Program::Tick)).await;

@@ -6,21 +6,21 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use async_trait::async_trait;
 use engine::wasm::{Wasm, WasmConfig};
-use engine::{Engine, LogsFrom, Scope};
+use engine::{Engine, LogsFrom, Ownership};
 use futures::StreamExt;
 use model::{ContainerId, ImageRef, NetworkConfig};
 use tempfile::TempDir;
 
 use crate::registry::Registry;
-use crate::suite::{self, Fixture, Program, Service, new_scope, next_line};
+use crate::suite::{self, Fixture, Program, Service, new_ownership, next_line};
 
 pub(crate) struct WasmFixture {
     folder: TempDir,
     runner: PathBuf,
     cache: compiled_code::Cache,
     guest: PathBuf,
-    scope: Scope,
-    other_scope: Scope,
+    ownership: Ownership,
+    other_ownership: Ownership,
     engine: Mutex<Option<Wasm>>,
     other_engine: Wasm,
     registry: Registry,
@@ -57,13 +57,13 @@ impl WasmFixture {
     pub(crate) async fn open() -> Result<Self, String> {
         let (dist, guests) = surroundings()?;
         let folder = TempDir::new().unwrap();
-        let (scope, other_scope) = (new_scope(), new_scope());
+        let (ownership, other_ownership) = (new_ownership(), new_ownership());
         let (runner, cache) = (dist.join("bin/supervisor-wasm"), cache(&dist));
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let api = listener.local_addr().unwrap();
         let config = config(&folder, &runner, &cache, api);
-        let engine = Wasm::open(config.clone(), scope.clone()).await.unwrap();
-        let other_engine = Wasm::open(config, other_scope.clone()).await.unwrap();
+        let engine = Wasm::open(config.clone(), ownership.clone()).await.unwrap();
+        let other_engine = Wasm::open(config, other_ownership.clone()).await.unwrap();
         let guest = guests.join("guest.wasm");
         Ok(WasmFixture {
             registry: Registry::start().await,
@@ -71,8 +71,8 @@ impl WasmFixture {
             runner,
             cache,
             guest,
-            scope,
-            other_scope,
+            ownership,
+            other_ownership,
             engine: Mutex::new(Some(engine)),
             other_engine,
             api,
@@ -112,7 +112,7 @@ impl WasmFixture {
 
     pub(crate) async fn reopen(&self) {
         self.close();
-        let engine = Wasm::open(self.config(), self.scope.clone()).await;
+        let engine = Wasm::open(self.config(), self.ownership.clone()).await;
         *self.engine.lock().unwrap() = Some(engine.unwrap());
     }
 
@@ -123,7 +123,7 @@ impl WasmFixture {
             api: Some(api),
             ..self.config()
         };
-        let engine = Wasm::open(config, self.scope.clone()).await;
+        let engine = Wasm::open(config, self.ownership.clone()).await;
         *self.engine.lock().unwrap() = Some(engine.unwrap());
     }
 
@@ -134,7 +134,7 @@ impl WasmFixture {
             disk: engine::Disk::that_says(move |_| Ok(free)),
             ..self.config()
         };
-        let engine = Wasm::open(config, self.scope.clone()).await;
+        let engine = Wasm::open(config, self.ownership.clone()).await;
         *self.engine.lock().unwrap() = Some(engine.unwrap());
     }
 
@@ -191,7 +191,7 @@ impl WasmFixture {
         let name = fixture.name(name);
         let config = NetworkConfig {
             internal: true,
-            ..suite::network_config(&self.scope)
+            ..suite::network_config(&self.ownership)
         };
         let spec = engine::NetworkSpec {
             name: &name,
@@ -246,16 +246,16 @@ impl Fixture for WasmFixture {
         Arc::new(self.other_engine.clone())
     }
 
-    async fn engine_of(&self, scope: Scope) -> Arc<dyn Engine> {
-        Arc::new(Wasm::open(self.config(), scope).await.unwrap())
+    async fn engine_of(&self, ownership: Ownership) -> Arc<dyn Engine> {
+        Arc::new(Wasm::open(self.config(), ownership).await.unwrap())
     }
 
-    fn scope(&self) -> Scope {
-        self.scope.clone()
+    fn ownership(&self) -> Ownership {
+        self.ownership.clone()
     }
 
-    fn other_scope(&self) -> Scope {
-        self.other_scope.clone()
+    fn other_ownership(&self) -> Ownership {
+        self.other_ownership.clone()
     }
 
     fn image(&self) -> ImageRef {

@@ -12,7 +12,7 @@ use crate::fixture::test;
 use crate::suite::{Fixture, eventually, next_line};
 
 #[test]
-fn memory_is_limited_and_the_service_is_told() {
+fn memory_is_limited_and_the_service_receives_the_failure() {
     test(async |fixture| {
         let mut service = fixture.runs("bomb", &["fill-memory"]);
         service.config.mem_limit = 32 << 20;
@@ -78,7 +78,7 @@ fn spinning_service_does_not_hold_up_its_own_process() {
 }
 
 #[test]
-fn flooding_service_fills_its_two_files_and_is_read_all_the_same() {
+fn a_flooding_service_fills_its_two_files_and_its_log_is_still_read() {
     test(async |fixture| {
         let id = fixture.start(&fixture.runs("flood", &["flood"])).await;
         let mut logs = fixture.engine().logs(&id, LogsFrom::Start).await.unwrap();

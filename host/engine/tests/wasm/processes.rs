@@ -34,7 +34,10 @@ impl Host {
         let mut child = Command::new(program)
             .args([test, "--exact", "--nocapture"])
             .env(HOSTED, fixture.folder())
-            .env("WASM_ENGINE_TEST_DEVICE", fixture.scope().device.as_str())
+            .env(
+                "WASM_ENGINE_TEST_DEVICE",
+                fixture.ownership().device.as_str(),
+            )
             .stdout(Stdio::piped())
             .process_group(0)
             .spawn()
@@ -62,9 +65,9 @@ async fn hosts_an_engine_for_another_test() {
     };
     let (dist, guests) = surroundings().unwrap();
     let device = std::env::var("WASM_ENGINE_TEST_DEVICE").unwrap();
-    let scope = engine::Scope {
+    let ownership = engine::Ownership {
         device: device.parse().unwrap(),
-        ..crate::suite::new_scope()
+        ..crate::suite::new_ownership()
     };
     let folder = std::path::Path::new(&folder);
     let config = engine::wasm::WasmConfig {
@@ -77,8 +80,8 @@ async fn hosts_an_engine_for_another_test() {
         users: engine::wasm::UserRange::default(),
         requires_confinement: std::sync::Arc::new(|| false),
     };
-    let labels = crate::suite::labels(&scope);
-    let wasm = Wasm::open(config, scope).await.unwrap();
+    let labels = crate::suite::labels(&ownership);
+    let wasm = Wasm::open(config, ownership).await.unwrap();
     let image = format!("file:{}/guest.wasm", guests.display())
         .parse()
         .unwrap();
@@ -262,7 +265,7 @@ fn a_process_that_is_killed_as_it_starts_is_started_again() {
             ..fixture.config()
         };
         fixture.close();
-        let wasm = Wasm::open(config, fixture.scope()).await.unwrap();
+        let wasm = Wasm::open(config, fixture.ownership()).await.unwrap();
         let mut service = words.service("killed", &Program::Tick);
         service.config.restart = RestartPolicy::Always;
         let id = create_on(&wasm, &service).await.unwrap();
@@ -290,7 +293,7 @@ fn a_process_that_is_killed_as_it_starts_is_started_again() {
 }
 
 #[test]
-fn a_service_whose_port_is_taken_when_it_is_started_again_runs_once_the_port_is_free() {
+fn a_service_whose_port_is_in_use_at_a_restart_runs_once_the_port_is_free() {
     test(async |fixture| {
         let held = HeldPort::new().unwrap();
         let port = held.address().port();
@@ -336,7 +339,7 @@ fn a_container_that_is_stopped_between_two_tries_stays_stopped() {
             ..fixture.config()
         };
         fixture.close();
-        let wasm = Wasm::open(config, fixture.scope()).await.unwrap();
+        let wasm = Wasm::open(config, fixture.ownership()).await.unwrap();
         let mut service = words.service("stopped", &Program::Tick);
         service.config.restart = RestartPolicy::Always;
         let id = create_on(&wasm, &service).await.unwrap();

@@ -117,7 +117,7 @@ fn services_reach_whom_they_share_a_network_with_and_not_the_host() {
 }
 
 #[test]
-fn callers_are_seen_by_their_own_address_and_listeners_by_the_port_they_asked_for() {
+fn callers_have_their_own_address_and_listeners_the_requested_port() {
     test(async |fixture| {
         let words: &dyn Fixture = &*fixture;
         let front = words.network("front").await;
@@ -162,7 +162,7 @@ fn api_is_reached_with_the_label_alone() {
         let network = fixture.internal_network("front").await;
         for (label, expected) in [(None, "failed"), (Some("0"), "failed"), (Some("1"), "api")] {
             let mut service = fixture.runs("asker", &[]).in_networks(&[&network], "asker");
-            let branding = words.scope().branding;
+            let branding = words.ownership().branding;
             if let Some(value) = label {
                 let label = branding.label("features.supervisor-api");
                 service.config.labels.insert(label, value.into());
@@ -315,7 +315,7 @@ fn port_is_published_by_its_own_number_and_over_udp() {
 }
 
 #[test]
-fn port_that_is_taken_is_a_start_that_fails_and_says_so() {
+fn a_start_with_a_port_in_use_fails_with_the_reason() {
     test(async |fixture| {
         let words: &dyn Fixture = &*fixture;
         let holder = StdListener::bind("127.0.0.1:0").unwrap();

@@ -71,7 +71,7 @@ fn the_next_container_of_a_service_survives_the_end_of_one_that_hides() {
     }
     test(async |fixture| {
         let words: &dyn Fixture = &*fixture;
-        let label = fixture.scope().branding.label("service-name");
+        let label = fixture.ownership().branding.label("service-name");
         let mut ids = Vec::new();
         for name in ["web_1", "web_2"] {
             let mut service = words.service(name, &Program::Tick);

@@ -45,7 +45,7 @@ impl Device {
             ..fixture.config()
         };
         fixture.close();
-        let wasm = Wasm::open(config, fixture.scope()).await.unwrap();
+        let wasm = Wasm::open(config, fixture.ownership()).await.unwrap();
         Device { fixture, wasm }
     }
 
@@ -135,7 +135,7 @@ fn a_flipped_bit_in_a_services_compiled_code_heals_on_start_and_on_restart() {
 }
 
 #[test]
-fn compiled_code_that_does_not_load_is_made_anew_when_a_service_starts() {
+fn code_that_does_not_load_is_compiled_again_when_a_service_starts() {
     test(async |fixture| {
         let device = Device::new(fixture).await;
         device.mark("once");
@@ -154,7 +154,7 @@ fn compiled_code_that_does_not_load_is_made_anew_when_a_service_starts() {
 }
 
 #[test]
-fn compiled_code_that_does_not_load_is_made_anew_when_a_service_starts_again() {
+fn code_that_does_not_load_is_compiled_again_when_a_service_restarts() {
     test(async |fixture| {
         let device = Device::new(fixture).await;
         let id = device.create("useless").await;
@@ -171,7 +171,7 @@ fn compiled_code_that_does_not_load_is_made_anew_when_a_service_starts_again() {
 }
 
 #[test]
-fn compiled_code_that_does_not_load_is_made_anew_once_and_not_on_and_on() {
+fn code_that_does_not_load_is_compiled_again_only_once() {
     test(async |fixture| {
         let device = Device::new(fixture).await;
         device.mark("never");

@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_range_is_not_read() {
+    fn invalid_ranges_are_not_parsed() {
         let endless = ">=1 ".repeat(1000);
         for text in ["latest", ">=", "1.2.3.4", "<>1", "1 |2", &endless] {
             assert_eq!(Range::parse(text), None, "{text}");

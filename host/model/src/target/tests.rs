@@ -94,7 +94,7 @@ fn a_local_target_is_read() {
 }
 
 #[test]
-fn what_was_posted_is_shown_again() {
+fn a_posted_target_is_returned_again() {
     let state = local(&local_sample()).unwrap();
     let shown = state.to_local_json(true);
     let app = &shown["local"]["apps"]["12"];

@@ -344,7 +344,7 @@ async fn nft_is_not_in_the_group_of_the_supervisor() {
 }
 
 #[test]
-fn what_nft_complains_of_is_told_in_one_short_line() {
+fn errors_of_nft_are_reported_in_one_short_line() {
     let output = |stderr: &str| Output {
         status: std::os::unix::process::ExitStatusExt::from_raw(256),
         stdout: Vec::new(),

@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_gpio_chip_is_not_opened() {
+    fn a_file_that_is_not_a_gpio_chip_is_not_opened() {
         let folder = tempfile::tempdir().unwrap();
         symlink("/dev/null", folder.path().join("gpiochip0")).unwrap();
         symlink("/dev/mem", folder.path().join("gpiochip1")).unwrap();

@@ -150,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_an_i2c_bus_is_not_opened() {
+    fn a_file_that_is_not_an_i2c_bus_is_not_opened() {
         let folder = tempfile::tempdir().unwrap();
         symlink("/dev/null", folder.path().join("i2c-1")).unwrap();
         fs::write(folder.path().join("i2c-2"), "").unwrap();

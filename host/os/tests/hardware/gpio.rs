@@ -157,7 +157,7 @@ async fn reading_a_line_as_it_is_changes_nothing() {
 
 #[tokio::test]
 #[ignore = "runs in the virtual machine"]
-async fn lines_are_set_up_as_they_are_asked_for() {
+async fn lines_are_configured_as_requested() {
     let chip = SimulatedChip::new("door-chip");
     let inverted = |mode| {
         let request = LineRequest {
@@ -185,7 +185,7 @@ async fn lines_are_set_up_as_they_are_asked_for() {
 
 #[tokio::test]
 #[ignore = "runs in the virtual machine"]
-async fn edges_come_in_their_order_and_none_before_they_are_asked_for() {
+async fn edges_arrive_in_order_and_only_after_the_request() {
     let chip = SimulatedChip::new("door-chip");
     let door = request(&chip, 3, INPUT).unwrap();
     chip.drive(3, true);

@@ -52,7 +52,7 @@ fn registers_are_read_and_written() {
 
 #[test]
 #[ignore = "runs in the virtual machine"]
-fn what_does_not_answer_and_what_the_bus_cannot_do_is_said() {
+fn silent_devices_and_unsupported_operations_have_their_own_errors() {
     let buses = KernelI2c::new("/dev");
     let bus = buses.find(&named(STUB)).unwrap();
     let silent = buses.run(&bus, 0x50, &I2cOperation::ReadByte { register: 0 });

@@ -240,7 +240,7 @@ fn planned(target: &TargetState) -> Result<(), TestCaseError> {
 }
 
 #[test]
-fn whatever_a_cloud_wants_of_a_device_is_refused_or_planned() {
+fn any_target_of_a_cloud_is_refused_or_planned() {
     let inputs = changed(vec![from_cloud()], NAMES, TEXTS);
     fuzz::run("cloud-targets", 600, &inputs, |body| {
         let device = DEVICE.parse().expect("a uuid");
@@ -252,7 +252,7 @@ fn whatever_a_cloud_wants_of_a_device_is_refused_or_planned() {
 }
 
 #[test]
-fn whatever_a_local_target_wants_is_refused_or_planned_and_shown_as_it_was_given() {
+fn any_local_target_is_refused_or_planned_and_shown_as_it_was_given() {
     let defaults = LocalDefaults {
         device_name: "bench".into(),
         branding: Branding::default(),

@@ -239,7 +239,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_guest_writes_of_a_panic_is_one_line() {
+    fn the_panic_message_of_a_guest_is_logged_as_one_line() {
         let written = |lines: &[&str]| {
             let mut panic = PanicText::default();
             lines.iter().for_each(|line| panic.take(line));

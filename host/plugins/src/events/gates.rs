@@ -185,7 +185,7 @@ impl Gates {
                 plugin = name,
                 app_id = %update.app_id,
                 "the plugin `{name}` has held up the update of app {} for {minutes} minutes, which is as long as `hold_minutes` of the \
-                 policy allows: the update goes on",
+                 policy allows: the update continues",
                 update.app_id
             );
         }
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gate_is_asked_again_when_it_says_within_bounds() {
+    fn a_gate_is_queried_again_at_its_requested_time_within_bounds() {
         let gates = Gates::default();
         let now = Instant::now();
         for (seconds, expected) in [(0, 10), (30, 30), (u32::MAX, 900)] {

@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn the_clock_is_looked_at_again_long_before_a_time_of_day() {
+    fn the_clock_is_checked_again_long_before_a_time_of_day() {
         let now = Instant::now();
         let day = 86_400;
         let timer = timer("daily 03:00", now, day);

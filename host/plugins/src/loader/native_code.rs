@@ -61,7 +61,7 @@ impl Loader {
                     record.failure = Some(LoadFailure::Link(Box::new(grants.clone()), error));
                 }
             }
-        } else if let NativeCode::Unasked = record.code {
+        } else if let NativeCode::NotRequested = record.code {
             let (load_context, turns) = (Arc::clone(&self.load_context), Arc::clone(&self.readers));
             let (file, digest, code) = (file.to_owned(), digest.clone(), code.clone());
             let task = self.tasks.spawn(async move {

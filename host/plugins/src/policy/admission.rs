@@ -53,7 +53,7 @@ impl Policy {
                 if matches!(grants.pin, Pin::Key(_)) && version.cmp_precedence(newest).is_lt() =>
             {
                 Err(format!(
-                    "version {version} is older than {newest}, which this device has had, and a signature alone does not allow a downgrade; to load it all the same, add \"{}\" to `sha256` in [plugins.{name}] of the policy `{}`",
+                    "version {version} is older than {newest}, which this device has had, and a signature alone does not allow a downgrade; to load it anyway, add \"{}\" to `sha256` in [plugins.{name}] of the policy `{}`",
                     file.digest,
                     policy.display()
                 ))

@@ -68,7 +68,7 @@ fn good() -> Vec<String> {
 }
 
 #[test]
-fn whatever_stands_in_a_policy_gives_nothing_to_a_file_that_it_does_not_pin() {
+fn no_policy_grants_anything_to_a_file_that_it_does_not_pin() {
     let files = PolicyFiles {
         owner: "policy.toml".into(),
         stock: "stock-plugins.toml".into(),

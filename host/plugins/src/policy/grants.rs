@@ -148,7 +148,7 @@ impl Grants {
         }
         if self.provides.contains(&Action::ActionProvider) {
             return Err(
-                "`provides` contains \"action-provider\": a plugin needs no grant for it, and whoever calls its actions does"
+                "`provides` contains \"action-provider\": a plugin needs no grant for it, but the callers of its actions do"
                     .to_owned(),
             );
         }

@@ -123,7 +123,7 @@ fn a_name_is_pinned_to_files_and_gives_nothing_to_others() {
 }
 
 #[test]
-fn what_is_wrong_is_named_with_its_line() {
+fn errors_of_a_policy_name_their_line() {
     for (text, expected) in [
         ("[plugins.a]\ngrant = [\"led\"]", "line 2, column 1"),
         (
@@ -335,7 +335,7 @@ fn a_name_is_pinned_to_keys_that_are_named_and_not_revoked() {
             "light",
             "new",
             by(&[], &["it is damaged"]),
-            Err("`again`: it is damaged; to trust this one"),
+            Err("`again`: it is damaged; to trust this file"),
         ),
         (
             "nobody",

@@ -56,7 +56,7 @@ struct NoteFile {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Hold {
     /// An instance holds it.
-    Taken,
+    ByInstance,
     /// No instance holds it any more, but it is not restored yet, or its note is being removed.
     Restoring,
 }
@@ -127,7 +127,7 @@ impl LedMemory {
             if leds.holds.contains_key(led) {
                 return Ok(None);
             }
-            leds.holds.insert(led.to_owned(), Hold::Taken);
+            leds.holds.insert(led.to_owned(), Hold::ByInstance);
         }
         let noted = before().and_then(|before| {
             let note = Note {

@@ -213,7 +213,7 @@ impl InstanceCall<'_> {
             // This takes no place for blocking work: a line that is slow to send must not keep others from the disk.
             if timeout_at(end, closed).await.is_err() {
                 return Err(SerialError::Busy(format!(
-                    "the serial port `{name}` still has to send what an earlier call wrote to it: try again later"
+                    "the serial port `{name}` is still sending what an earlier call wrote to it: try again later"
                 )));
             }
         };
@@ -284,7 +284,7 @@ impl Provide<SerialWrite, Refusal> for InstanceCall<'_> {
         Ok(match writing {
             Ok(written) => written.map_err(|error| port.failed(&error)),
             Err(_) => Err(SerialError::Other(format!(
-                "the serial port `{}` did not take the bytes within {} s",
+                "the serial port `{}` did not accept the bytes within {} s",
                 port.name,
                 LONGEST_WRITE.as_secs()
             ))),
@@ -423,7 +423,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_no_port_is_not_opened() {
+    async fn a_file_that_is_not_a_serial_port_is_not_opened() {
         let missing = open("/dev/ttyMissing0", SETTINGS).err();
         assert!(
             matches!(missing, Some(SerialError::NotFound(_))),

@@ -546,7 +546,7 @@ async fn each_call_is_checked_against_the_grants_of_the_plugin_whose_it_is() {
 }
 
 #[tokio::test]
-async fn what_is_granted_is_done() {
+async fn granted_calls_are_executed() {
     let capabilities: std::collections::BTreeSet<_> =
         calls().iter().filter_map(Call::capability).collect();
     for capability in capabilities {

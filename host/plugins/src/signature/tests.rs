@@ -193,7 +193,7 @@ fn a_signature_that_never_ends_is_refused_and_not_waited_for() {
 
 proptest! {
     #[test]
-    fn whatever_a_signature_says_it_is_read_to_its_end(
+    fn a_signature_is_read_to_its_end_whatever_its_content(
         bytes in proptest::collection::vec(any::<u8>(), 0..300),
         text in "untrusted comment: .{0,20}\nR[A-Za-z0-9+/=]{0,110}\ntrusted comment: .{0,20}\n[A-Za-z0-9+/=]{0,90}\n?",
     ) {

@@ -58,7 +58,7 @@ path = "/v3/acme/:id"
 "#;
 
 #[test]
-fn what_a_file_asks_for_is_said_in_words_and_given_by_the_lines_below() {
+fn the_requests_of_a_file_are_described_and_the_lines_below_grant_them() {
     let owner = Owner::new();
     let wasm = component(ACME);
     let digest = compiled_code::digest(&wasm);
@@ -177,7 +177,7 @@ fn no_text_of_a_file_becomes_a_line_of_the_policy() {
 }
 
 #[test]
-fn what_is_no_plugin_is_refused() {
+fn a_file_that_is_not_a_plugin_is_refused() {
     let owner = Owner::new();
     for (wasm, expected) in [
         (&b"not wasm"[..], "it is not WebAssembly"),

@@ -23,7 +23,7 @@ impl Fixture {
 }
 
 #[tokio::test]
-async fn a_plugin_is_told_the_callers_scope() {
+async fn a_plugin_receives_the_callers_scope() {
     let device = setup().guest("acme", "").start().await;
     for (scope, expected) in [
         (CallerScope::DeviceKey, "CallerScope::DeviceKey None"),
@@ -44,7 +44,7 @@ async fn a_plugin_is_told_the_callers_scope() {
 }
 
 #[tokio::test]
-async fn a_provider_is_told_the_plugin_that_calls_and_whose_request_that_serves() {
+async fn a_provider_receives_the_calling_plugin_and_the_maker_of_its_request() {
     let device = setup()
         .guest("acme", "")
         .guest(

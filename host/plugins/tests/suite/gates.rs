@@ -182,7 +182,7 @@ async fn of_several_gates_that_postpone_an_update_the_longest_wait_counts() {
 }
 
 #[tokio::test]
-async fn a_gate_for_updates_is_not_asked_about_releases() {
+async fn a_gate_for_updates_is_not_queried_about_releases() {
     let device = device(&[("press", "gate-postpones", "")]).await;
     assert!(!device.plugins.may_judge_releases());
     let release = InstalledRelease {

@@ -67,7 +67,7 @@ async fn the_shipped_plugins_load_with_their_grants() {
 }
 
 #[tokio::test]
-async fn what_the_manifest_does_not_ask_for_is_not_linked() {
+async fn capabilities_outside_the_manifest_are_not_linked() {
     let asks = manifest("a", "capabilities = [{ name = \"led\", reason = \"r\" }]");
     let device = setup()
         .policy(&grant_all(&["a"]))

@@ -102,7 +102,7 @@ async fn the_last_good_version_serves_after_a_restart_in_the_place_of_a_file_tha
 }
 
 #[tokio::test]
-async fn what_is_kept_serves_no_longer_than_the_policy_grants_it_and_its_file_is_there() {
+async fn a_kept_version_serves_only_while_the_policy_grants_it_and_its_file_exists() {
     let device = device(&[1]).await;
     let nobody_answers = |device: &Fixture| {
         matches!(
@@ -166,7 +166,7 @@ async fn a_file_that_is_removed_and_written_again_is_the_same_plugins() {
 }
 
 #[tokio::test]
-async fn what_is_kept_yields_to_another_file_of_its_name() {
+async fn a_kept_version_gives_way_to_another_file_with_its_name() {
     let device = device(&[1, 2]).await;
     put(&device, b"no component");
     fs::write(device.path("plugins/b.wasm"), version(2)).unwrap();

@@ -203,7 +203,7 @@ async fn a_plugin_that_exits_is_a_failure() {
 
 /// What a guest passes at once is copied while none of its code runs, so that no other limit ends it.
 #[tokio::test]
-async fn what_is_too_large_to_be_passed_at_once_is_named() {
+async fn the_error_names_a_value_that_is_too_large_for_one_call() {
     let device = device_with("[limits]\nmemory_mib = 32\n").await;
     let (fits, exceeds) = ((2 << 20) - 100, [(2 << 20) + 1, 16 << 20]);
     let message = "plugin `bad` passed more than 2048 KiB to the host at once: the body of its answer may have 1048576 \
@@ -542,7 +542,7 @@ async fn a_plugin_whose_start_loops_keeps_no_other_from_answering() {
 
 /// A file that is pinned by its digest, whose manifest asks for everything there is.
 #[tokio::test]
-async fn what_a_manifest_asks_for_beyond_the_defaults_the_policy_gives_or_nobody() {
+async fn only_the_policy_raises_limits_above_the_defaults() {
     let most = "[limits]\nmemory_mib = 32\ncpu_ms = 60000\nwall_ms = 900000\nconcurrency = 16\n";
     let file = crate::fixture::plugin(&crate::fixture::manifest(
         "a",

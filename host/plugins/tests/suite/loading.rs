@@ -70,7 +70,7 @@ async fn a_file_that_compiles_for_ever_delays_nobody_at_a_start() {
 
 /// Each start must end with the same table, whichever plugin is compiled first.
 #[tokio::test]
-async fn of_two_that_want_the_same_the_first_file_has_it_however_slow_it_is() {
+async fn the_first_of_two_files_gets_a_route_however_slow_it_is() {
     let route = "[[routes]]\nmethod = \"GET\"\npath = \"/v3/shared\"\n";
     let quick = || {
         let file = plugin(&(manifest("quick", ALL) + route));

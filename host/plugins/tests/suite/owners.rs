@@ -15,7 +15,7 @@ fn set_mode(path: &Path, mode: u32) {
 }
 
 #[tokio::test]
-async fn what_others_can_write_is_not_loaded_until_they_cannot() {
+async fn a_plugin_that_others_can_write_is_not_loaded_until_they_cannot() {
     for (below, loose, tight) in [("plugins", 0o777, 0o755), ("plugins/a.wasm", 0o666, 0o644)] {
         let loosened = setup().guest("a", "");
         let path = loosened.root.path().join(below);

@@ -100,7 +100,7 @@ async fn nothing_is_installed_over_the_way_back_from_a_version_on_trial() {
 }
 
 #[tokio::test]
-async fn what_ran_when_an_installation_began_runs_until_another_slot_is_booted() {
+async fn the_version_at_the_begin_of_an_installation_runs_until_another_slot_is_booted() {
     let (device, os) = device().await;
     let plugins = &device.plugins;
     assert_eq!(plugins.update_os(stage()).await, Ok(()));

@@ -181,7 +181,7 @@ async fn bad_answers_and_failures_are_those_of_every_plugin() {
 }
 
 #[tokio::test]
-async fn what_it_sent_before_it_failed_arrives() {
+async fn bytes_sent_before_a_failure_arrive() {
     let device = device(&format!("{BASE}\nlimits = {{ cpu_ms = 200 }}"))
         .start()
         .await;
@@ -199,7 +199,7 @@ async fn what_it_sent_before_it_failed_arrives() {
 
 /// Everything that the host holds for it is limited: it is not in the memory that its limits count.
 #[tokio::test]
-async fn what_the_host_holds_for_it_is_bounded() {
+async fn the_hosts_memory_for_a_plugin_is_bounded() {
     let device = started().await;
     assert_eq!(
         device.get("/v3/w/texts").await.1,

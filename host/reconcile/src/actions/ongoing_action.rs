@@ -122,7 +122,7 @@ impl OngoingAction {
         }
         if desired.rejected {
             return Some(format!(
-                "the release of app `{app}` was rejected, so what runs of it is left alone"
+                "the release of app `{app}` was rejected, so the supervisor does not change its running services"
             ));
         }
         let Verb::Start(name) = &self.state.verb else {

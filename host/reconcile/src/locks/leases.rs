@@ -75,7 +75,7 @@ impl Leases {
         if let Err(error) = self.store.forget_lock(app, service) {
             tracing::warn!(
                 %app, %service,
-                "failed to forget the update lock of `{service}`: {}",
+                "failed to delete the record of the update lock of `{service}`: {}",
                 error_chain(&error)
             );
         }

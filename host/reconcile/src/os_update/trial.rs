@@ -72,7 +72,7 @@ impl OsTrial {
             began: now,
             steady_since: None,
             gates: BTreeMap::new(),
-            reason: "its services have not been looked at yet".to_owned(),
+            reason: "its services have not been checked yet".to_owned(),
             is_healthy: false,
         }
     }
@@ -111,7 +111,7 @@ impl OsTrial {
             None => {
                 let since = *self.steady_since.get_or_insert(now);
                 if now.saturating_duration_since(since) < rules.steady() {
-                    "all services run, and have to go on for a while".clone_into(&mut self.reason);
+                    "all services run, but not for long enough yet".clone_into(&mut self.reason);
                     Vec::new()
                 } else if let Some(outcome) = self.judge_steady(apps, rules) {
                     return Some(outcome);

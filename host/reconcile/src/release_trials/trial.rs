@@ -103,7 +103,7 @@ impl Trial {
         }
         let problem = match &seen.services {
             Err(reason) => Some(reason.clone()),
-            Ok(()) if !seen.is_whole => Some("not all of its services are there".to_owned()),
+            Ok(()) if !seen.is_whole => Some("some of its services are missing".to_owned()),
             Ok(()) => None,
         };
         if let Some(reason) = problem {

@@ -38,7 +38,7 @@ pub(super) async fn start_existing(
     // From now on its restart policy applies again: if it exits at once, it is not started once more.
     let not_stopped = StoredRecord::NotStopped(container.id.clone());
     if let Err(why) = context.record(not_stopped.clone()).await {
-        tracing::warn!(container = %container.id, "failed to forget a stop of `{}`: {why}", container.id);
+        tracing::warn!(container = %container.id, "failed to delete the record that `{}` was stopped: {why}", container.id);
         context.send(Message::Stored(not_stopped));
     }
     container_is(context, container, ContainerState::Running);

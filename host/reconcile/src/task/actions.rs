@@ -186,7 +186,7 @@ impl ReconcilerTask {
         // Not waited for: a purge that clears twice loses nothing that should be kept.
         tokio::spawn(async move {
             if let Err(why) = context.journal.put_action(app, stored).await {
-                tracing::warn!("failed to note how far a purge is: {why}");
+                tracing::warn!("failed to store the progress of a purge: {why}");
             }
         });
     }

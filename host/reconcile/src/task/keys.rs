@@ -53,7 +53,7 @@ impl ReconcilerTask {
             });
             if let Err(why) = forgotten.await {
                 // They are checked again when services have changed, and at the next start.
-                tracing::warn!("failed to forget the API keys of services that are gone: {why}");
+                tracing::warn!("failed to delete the API keys of removed services: {why}");
             }
         });
     }

@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_wait_is_told_after_a_week_and_each_day_from_then_on() {
+    fn a_wait_is_reported_after_a_week_and_then_each_day() {
         let app: AppUuid = "0123456789abcdef0123456789abcdef".parse().unwrap();
         let other: AppUuid = "fedcba9876543210fedcba9876543210".parse().unwrap();
         let begin = Instant::now();

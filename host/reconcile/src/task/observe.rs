@@ -49,9 +49,9 @@ impl ReconcilerTask {
                 };
                 let listing = match listing.await {
                     Ok(Ok(listing)) => listing,
-                    Ok(Err(_)) => failed("it did not list what it holds in time"),
+                    Ok(Err(_)) => failed("it did not list its objects in time"),
                     Err(_) => failed(
-                        "the task that lists what it holds ended unexpectedly; the log has the cause",
+                        "the task that lists its objects ended unexpectedly; the log has the cause",
                     ),
                 };
                 context.send(Message::Listed(listing));

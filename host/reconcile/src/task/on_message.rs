@@ -122,7 +122,7 @@ impl ReconcilerTask {
             if let Some(path) = failure.lock {
                 if let Some(days) = self.held_locks.waits.refused(app, Instant::now()) {
                     self.context.telemetry.hub.warning(format!(
-                        "The update of app {app} has waited for {days} days for whoever holds `{}`: GET /v3/locks shows since when; \
+                        "The update of app {app} has waited for {days} days for the lock `{}`: GET /v3/locks shows since when; \
                          removing the file, or force, ends the wait",
                         path.display()
                     ));

@@ -102,7 +102,7 @@ const ALLOWED: &[(&str, &str)] = &[
 ];
 
 /// Returns the message about a component with this content; empty if it compiles and loads.
-async fn said_of(cache: &Cache, profile: Profile, content: &str) -> String {
+async fn error_message(cache: &Cache, profile: Profile, content: &str) -> String {
     let engine = Engine::new(&engine_config(profile)).unwrap();
     let wasm = wat::parse_str(format!("(component {content})")).unwrap();
     let source = Source::new("some.wasm", &wasm);
@@ -121,7 +121,7 @@ async fn proposals_that_no_toolchain_emits_are_refused_by_name() {
     let cache = cache_in(&folder);
     for profile in [Profile::Plugin, Profile::Service] {
         for (name, content) in REFUSED {
-            let message = said_of(&cache, profile, content).await;
+            let message = error_message(&cache, profile, content).await;
             let expected = "cannot compile `some.wasm`: it uses proposals of WebAssembly that are off on devices: ";
             assert!(message.starts_with(expected), "{name}: {message:?}");
             let list = message.split(" on devices: ").nth(1).unwrap_or_default();
@@ -135,12 +135,12 @@ async fn proposals_that_no_toolchain_emits_are_refused_by_name() {
 }
 
 #[tokio::test]
-async fn what_toolchains_emit_is_compiled_and_loaded() {
+async fn the_output_of_toolchains_is_compiled_and_loaded() {
     let folder = tempfile::tempdir().unwrap();
     let cache = cache_in(&folder);
     for profile in [Profile::Plugin, Profile::Service] {
         for (name, content) in ALLOWED {
-            assert_eq!(said_of(&cache, profile, content).await, "", "{name}");
+            assert_eq!(error_message(&cache, profile, content).await, "", "{name}");
         }
     }
 }

@@ -177,7 +177,7 @@ fn a_device_whose_store_is_damaged_or_gone_is_still_the_same_device() {
 }
 
 #[test]
-fn a_damaged_identity_beside_a_sound_store_is_written_anew() {
+fn a_damaged_identity_beside_a_sound_store_is_written_again() {
     let folder = written();
     let uuid = open(folder.path()).device_uuid().clone();
     let file = folder.path().join("identity");
@@ -262,7 +262,7 @@ fn the_newest_that_were_set_aside_are_kept_as_they_are() {
 }
 
 #[test]
-fn a_left_over_log_is_not_taken_for_a_new_stores() {
+fn a_left_over_log_is_not_used_for_a_new_store() {
     let folder = folder();
     let store = open(folder.path());
     store.put_intent("kind", "key", &json!(1)).unwrap();

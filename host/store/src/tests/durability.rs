@@ -30,7 +30,7 @@ fn child_that_writes_until_it_is_killed() {
 }
 
 #[test]
-fn what_was_answered_survives_a_kill() {
+fn acknowledged_writes_survive_a_kill() {
     for writes in [1, 7, 40] {
         let folder = folder();
         let mut child = Command::new(std::env::current_exe().unwrap())

@@ -163,7 +163,7 @@ fn the_sum_in_memory_is_that_of_what_is_stored() {
 }
 
 #[test]
-fn of_many_updates_at_once_none_is_lost() {
+fn concurrent_updates_are_all_stored() {
     let folder = folder();
     let store = open(folder.path());
     let number = |value: &Option<Vec<u8>>| {
@@ -225,7 +225,7 @@ fn a_value_is_set_or_removed_only_in_place_of_the_expected_one() {
 }
 
 #[test]
-fn what_has_outlived_its_time_is_gone_and_makes_room() {
+fn expired_values_are_deleted_and_make_room() {
     let folder = folder();
     let store = open(folder.path());
     let value = vec![0; MAX_VALUE];

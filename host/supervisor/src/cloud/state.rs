@@ -54,16 +54,16 @@ struct StateWatches {
 }
 
 impl DeviceState {
-    pub(crate) fn new(around: &CloudContext<'_>) -> Self {
+    pub(crate) fn new(context: &CloudContext<'_>) -> Self {
         let CloudContext {
             configuration,
             reconciler,
             board,
             ..
-        } = around;
+        } = context;
         let mut variant = board.variant.clone();
         if variant.is_none()
-            && let Ok(Some(develops)) = around.host.config_json.get("developmentMode")
+            && let Ok(Some(develops)) = context.host.config_json.get("developmentMode")
         {
             let name = if model::truthy(&develops) {
                 "dev"
@@ -74,13 +74,13 @@ impl DeviceState {
         }
         DeviceState {
             reconciler: (*reconciler).clone(),
-            facts: around.facts.clone(),
-            store: around.store.clone(),
+            facts: context.facts.clone(),
+            store: context.store.clone(),
             os_version: board.os_version.clone(),
             os_variant: variant,
             supervisor_version: configuration.branding.api_level.clone(),
             allow_unpinned: configuration.allow_unpinned,
-            plugin_fields: around.plugin_fields.clone(),
+            plugin_fields: context.plugin_fields.clone(),
             sensors: Mutex::new(Sensors::new(
                 &configuration.host_root,
                 &configuration.state_dir,

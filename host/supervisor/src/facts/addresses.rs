@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stays_on_this_host_is_known_from_its_interfaces() {
+    fn addresses_of_this_host_are_known_from_its_interfaces() {
         let own = OwnAddresses::read("supervisor0").unwrap();
         assert!(own.contain("127.0.0.1".parse().unwrap()));
         assert!(own.contain("::ffff:127.0.0.1".parse().unwrap()));

@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_board_does_not_have_or_says_badly_is_not_known() {
+    fn missing_and_invalid_readings_of_a_board_are_absent() {
         let root = tempfile::tempdir().unwrap();
         fs::create_dir(root.path().join("proc")).unwrap();
         fs::create_dir(root.path().join("sys")).unwrap();

@@ -48,8 +48,8 @@ impl UpdateGates {
             tracing::warn!(
                 plugin,
                 app_id = %update.app_id,
-                "the update of app {} goes on although the plugin `{plugin}`, which may postpone it, was not asked: it has \
-                 been loading for an hour",
+                "the update of app {} continues although the plugin `{plugin}`, which may postpone it, was not queried: it \
+                 has been loading for an hour",
                 update.app_id
             );
             // Those that are loaded are asked.
@@ -82,8 +82,8 @@ impl UpdateGates {
 
 fn postponement(gate: Option<String>, delay: Duration) -> Postponement {
     let reason = match gate {
-        Some(_) => "it is still being loaded, and cannot be asked yet",
-        None => "the files of the plugins have not been read yet, and one may have to be asked",
+        Some(_) => "it is still being loaded, and cannot be queried yet",
+        None => "the files of the plugins have not been read yet, and one of them may be a gate",
     };
     Postponement {
         plugin: gate.unwrap_or_else(|| UNREAD.to_owned()),

@@ -48,7 +48,7 @@ fn check(network: &NetworkNamespace, expected: &[(&'static str, Way)]) {
 }
 
 #[test]
-fn bridges_that_lead_to_containers_alone_are_told_from_the_way_out() {
+fn bridges_that_lead_only_to_containers_are_distinguished_from_the_way_out() {
     let Some(network) = machine() else { return };
     check(
         &network,

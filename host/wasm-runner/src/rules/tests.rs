@@ -288,7 +288,7 @@ fn only_our_own_address_can_be_listened_on() {
 }
 
 #[test]
-fn datagrams_may_be_answered_and_strangers_are_not_heard() {
+fn datagrams_may_be_answered_and_those_of_strangers_are_ignored() {
     let device = Device::new();
     let rules = device.rules();
     let may = |address: &str, usage| rules.allows(address.parse().unwrap(), usage);
@@ -309,7 +309,7 @@ fn datagrams_may_be_answered_and_strangers_are_not_heard() {
 }
 
 #[test]
-fn an_address_is_shown_as_it_was_asked_for() {
+fn an_address_is_shown_as_requested() {
     let device = Device::new();
     let rules = device.rules();
     let address: SocketAddr = "127.10.0.2:5432".parse().unwrap();
@@ -391,7 +391,7 @@ fn not_even_a_service_that_may_reach_the_host_or_names_them_reaches_them() {
 }
 
 #[test]
-fn where_it_cannot_be_told_nothing_but_services_is_reached() {
+fn without_known_routes_only_services_are_reachable() {
     let device = Device::new().extra_host("host", ExtraHost::HostGateway);
     let mut rules = device.rules();
     rules.routes = None;
@@ -407,7 +407,7 @@ fn where_it_cannot_be_told_nothing_but_services_is_reached() {
 }
 
 #[test]
-fn what_clouds_tell_a_machine_of_itself_is_for_whom_a_release_names_it() {
+fn only_services_whose_release_names_it_reach_the_metadata_service() {
     let metadata = "169.254.169.254:80";
     let mapped = "[::ffff:169.254.169.254]:80";
     let none = [

@@ -39,7 +39,7 @@ fn settings_of_any() -> impl Strategy<Value = Settings> {
 }
 
 #[test]
-fn whatever_stands_in_a_config_txt_gets_what_is_asked_for_and_comes_back() {
+fn any_config_txt_gets_the_settings_and_can_be_restored() {
     let inputs = (mutated(corpus(CORPUS), WORDS), settings_of_any());
     fuzz::run("config-txt", 2000, &inputs, |(text, settings)| {
         let file = ConfigTxt::parse(text.as_bytes());

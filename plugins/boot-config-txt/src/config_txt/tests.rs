@@ -51,7 +51,7 @@ fn settings_are_those_that_hold_for_all_boards_and_the_last_counts() {
 }
 
 #[test]
-fn what_is_wanted_stands_at_the_end_and_what_it_replaces_is_set_aside() {
+fn new_settings_are_at_the_end_and_replaced_ones_are_commented_out() {
     let next = with(
         STOCK,
         &[
@@ -122,7 +122,7 @@ fn an_empty_list_takes_what_the_file_has() {
 }
 
 #[test]
-fn what_people_add_below_the_block_stays_and_holds_for_all_boards() {
+fn lines_below_the_block_stay_and_apply_to_all_boards() {
     let next = with("[pi4]\na=1\n", &[("b", &["2"])]) + "c=3\n";
     let file = ConfigTxt::parse(next.as_bytes());
     assert_eq!(
@@ -184,7 +184,7 @@ fn settings_of_any() -> impl Strategy<Value = Settings> {
 
 proptest! {
     #[test]
-    fn any_file_gets_what_is_wanted_and_nothing_else_changes(
+    fn any_file_gets_the_settings_and_nothing_else_changes(
         lines in prop::collection::vec(line(), 0..12),
         first in settings_of_any(),
         second in settings_of_any(),

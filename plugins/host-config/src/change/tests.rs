@@ -69,7 +69,7 @@ fn a_proxy_is_read_field_by_field() {
 }
 
 #[test]
-fn of_two_name_servers_the_one_outside_the_proxy_wins_and_both_have_to_be_right() {
+fn the_name_server_outside_the_proxy_wins_and_both_must_be_valid() {
     for body in [
         json!({ "network": { "dns": "1.1.1.1:53", "proxy": { "dns": "2.2.2.2:53" } } }),
         json!({ "network": { "proxy": { "dns": "2.2.2.2:53" }, "dns": "1.1.1.1:53" } }),
@@ -92,7 +92,7 @@ fn of_two_name_servers_the_one_outside_the_proxy_wins_and_both_have_to_be_right(
 }
 
 #[test]
-fn what_cannot_be_is_refused_with_field_and_value() {
+fn impossible_values_are_refused_with_field_and_value() {
     let long = "a".repeat(64);
     let network: [(Value, &str); 33] = [
         (json!({ "hostname": 7 }), "`network.hostname` is `7`"),

@@ -92,7 +92,7 @@ fn check(body: &[u8]) -> Result<(), TestCaseError> {
 }
 
 #[test]
-fn whatever_is_asked_of_the_journal_is_refused_or_within_bounds() {
+fn any_journal_query_is_refused_or_within_bounds() {
     let whole = json!({
         "all": true, "follow": "on", "count": "5", "unit": "ssh.service", "containerId": "abc",
         "format": "json", "since": "yesterday", "until": "today", "other": [],

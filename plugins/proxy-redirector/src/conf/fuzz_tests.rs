@@ -41,7 +41,7 @@ const WORDS: &[&str] = &[
 ];
 
 #[test]
-fn whatever_stands_in_a_redsocks_conf_is_read_and_what_is_written_is_the_same() {
+fn any_redsocks_conf_is_read_and_written_back_unchanged() {
     fuzz::run(
         "redsocks-conf",
         3000,

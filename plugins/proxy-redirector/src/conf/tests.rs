@@ -71,7 +71,7 @@ fn several_assignments_may_stand_in_a_line_and_the_last_of_a_key_counts() {
 }
 
 #[test]
-fn what_is_no_block_is_skipped_and_told_with_its_line_but_not_its_text() {
+fn text_outside_blocks_is_skipped_with_a_warning_that_has_its_line_but_not_its_text() {
     let text = "secret words\n/* a { */\nbase { log = stderr; }\n}\nredsocks {\n ip = 1;\n";
     let parsed = parse(text);
     assert_eq!(parsed.conf.blocks, [block("base", &[("log", "stderr")])]);
@@ -118,7 +118,7 @@ fn conf() -> impl Strategy<Value = Conf> {
 
 proptest! {
     #[test]
-    fn what_is_written_is_read_back(conf in conf()) {
+    fn written_files_are_parsed_back_unchanged(conf in conf()) {
         let parsed = parse(&conf.write());
         prop_assert_eq!(parsed.warnings, Vec::<String>::new());
         prop_assert_eq!(parsed.conf, conf);

@@ -88,7 +88,7 @@ fn login_password_and_names_over_tcp_are_written_too() {
 }
 
 #[test]
-fn what_else_the_file_holds_is_kept_and_what_is_not_for_others_to_choose_is_not() {
+fn other_settings_of_the_file_are_kept_except_those_that_others_must_not_choose() {
     let before = r#"
         base { log_debug = on; user = nobody; }
         redudp { local_port = 10053; }
@@ -185,7 +185,7 @@ fn a_file_without_a_usable_proxy_says_what_is_wrong() {
 }
 
 #[test]
-fn what_cannot_be_written_is_refused_by_name() {
+fn unwritable_values_are_refused_by_name() {
     type Change = fn(&mut Redirection);
     let table: [(Change, &str); 7] = [
         (

@@ -44,11 +44,11 @@ impl Trial {
         };
         let file = named.unwrap_or(default);
         let file = file.strip_prefix(".").unwrap_or(file);
-        Trial::of(device, file.display().to_string())
+        Trial::new(device, file.display().to_string())
     }
 
     /// Creates a device whose file has this name for people.
-    fn of(device: DeviceFile, file: String) -> Result<Trial> {
+    fn new(device: DeviceFile, file: String) -> Result<Trial> {
         Ok(Trial {
             records: device.call_records(&file),
             device,
@@ -66,7 +66,7 @@ impl Trial {
     /// The folder of its files cannot be created.
     pub(crate) fn on_nothing() -> Result<Trial> {
         // What a remedy names, where an author would describe a device.
-        Trial::of(DeviceFile::default(), DEVICE.to_owned())
+        Trial::new(DeviceFile::default(), DEVICE.to_owned())
     }
 
     /// Sets the type of the device.

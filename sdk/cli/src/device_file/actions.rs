@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_an_answer_is_refused() {
+    fn an_invalid_answer_is_refused() {
         let many: String = (0..=ACTIONS)
             .map(|number| format!("\"a/b{number}\" = {{ text = \"\" }}\n"))
             .collect();

@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_an_answer_is_refused() {
+    fn an_invalid_answer_is_refused() {
         let both = "or one of the errors `unreachable` and `too_large`";
         let long = format!("unreachable = \"{}\"", "x".repeat(LONGEST + 1));
         for (text, expected) in [

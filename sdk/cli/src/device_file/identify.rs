@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_an_answer_is_refused() {
+    fn an_invalid_answer_is_refused() {
         let long = format!("failed = \"{}\"", "x".repeat(LONGEST + 1));
         for (text, expected) in [
             ("after_ms = -1", "expected u32"),

@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_provider_is_refused() {
+    fn an_invalid_provider_is_refused() {
         let long = format!("failed = \"{}\"", "x".repeat(LONGEST + 1));
         let both = format!("unusable = \"a\"\n{PROXY}");
         for (text, expected) in [

@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn what_imports_something_other_than_functions_is_refused() {
+    fn a_module_that_imports_anything_but_functions_is_refused() {
         let module = wat::parse_str("(module (import \"env\" \"memory\" (memory 1)))").unwrap();
         for (module, expected) in [
             (

@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_such_a_component_is_refused() {
+    fn an_unsuitable_component_is_refused() {
         let late = wat::parse_str(
             r#"(component (import "wasi:sockets/tcp@0.2.0" (instance (export "f" (func))))
                 (core module)

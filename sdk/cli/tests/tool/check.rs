@@ -52,7 +52,7 @@ fn a_plugin_that_a_device_would_take_passes_and_gets_the_lines_for_its_policy() 
 }
 
 #[test]
-fn what_a_device_would_refuse_fails_in_the_devices_words() {
+fn check_reports_what_a_device_would_refuse_in_the_devices_words() {
     let author = Author::new();
     let greeter = guest("greeter").display().to_string();
     author.write("module.wasm", "\0asm\u{1}\0\0\0");
@@ -105,7 +105,7 @@ fn what_a_device_would_refuse_fails_in_the_devices_words() {
 
 /// The stock plugin `led-blink` provides `identify` on all boards.
 #[test]
-fn what_a_stock_plugin_provides_as_well_needs_boards() {
+fn a_provider_of_an_action_of_a_stock_plugin_needs_boards() {
     let author = Author::new();
     let put = |manifest: &str| fs::write(author.path("mine.wasm"), plugin(manifest)).unwrap();
     let conflict = "`identify` is also provided by the stock plugin `led-blink`";

@@ -73,7 +73,7 @@ fn started(line: &str) -> String {
 }
 
 #[test]
-fn a_harness_of_another_version_is_told_so() {
+fn a_harness_of_another_version_is_refused_with_the_reason() {
     for line in ["", "nonsense", "{}", "{\"version\":999}"] {
         let answer = started(line);
         let expected = "are of different versions: update both";

@@ -65,7 +65,7 @@ async fn a_plugin_is_installed_on_a_developers_device_and_removed_again() {
 }
 
 #[tokio::test]
-async fn what_a_device_refuses_is_shown_with_the_lines_for_its_policy() {
+async fn a_refused_plugin_is_shown_with_the_lines_for_the_policy() {
     let (device, folder) = device("", &["--allow-unpinned"]).await;
     let (author, words) = author(&device);
     let refused = author.run(&format!("install greeter.wasm {words}")).fails();

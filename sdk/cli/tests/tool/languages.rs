@@ -188,7 +188,7 @@ fn a_component_that_is_built_already_becomes_a_plugin() {
 }
 
 #[test]
-fn what_is_no_component_does_not_become_a_plugin() {
+fn a_file_that_is_not_a_component_does_not_become_a_plugin() {
     let author = Author::new();
     author.write("noise.wasm", "noise");
     author.write("core.wasm", "\0asm\u{1}\0\0\0");
@@ -251,7 +251,7 @@ fn a_handler_that_is_no_function_of_the_language_is_refused_before_the_build() {
 }
 
 #[test]
-fn a_capability_that_is_used_and_not_asked_for_is_named_before_the_build() {
+fn a_used_capability_missing_from_the_manifest_is_named_before_the_build() {
     for (language, place) in [
         ("c", "src/plugin.c:4"),
         ("go", "src/plugin.go:8"),

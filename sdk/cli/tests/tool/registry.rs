@@ -28,7 +28,7 @@ fn key_id(author: &Author) -> String {
 }
 
 #[test]
-fn what_is_pushed_is_pulled_by_tag_and_by_digest_with_its_signature() {
+fn a_pushed_plugin_is_pulled_by_tag_and_by_digest_with_its_signature() {
     let Some(registry) = DockerRegistry::start() else {
         return;
     };
@@ -163,7 +163,7 @@ fn a_registry_that_asks_who_it_is_gets_the_credential_that_docker_login_stored()
 }
 
 #[test]
-fn what_is_no_plugin_or_has_no_name_is_not_pushed() {
+fn a_file_without_a_plugin_and_a_reference_without_a_name_are_not_pushed() {
     let author = Author::new();
     fs::copy(guest("greeter"), author.path("greeter.wasm")).unwrap();
     author.write("text.wasm", "no component");

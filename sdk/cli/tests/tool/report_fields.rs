@@ -107,7 +107,7 @@ async fn a_plugin_that_reports_at_events_is_never_without_its_fields() {
 }
 
 #[test]
-fn what_a_plugin_reports_is_compared_in_tests() {
+fn tests_compare_the_fields_that_a_plugin_reports() {
     let author = Author::new();
     let gauge = guest("tank_gauge").display().to_string();
     author.write("device.toml", "");

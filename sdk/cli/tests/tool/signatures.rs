@@ -116,7 +116,7 @@ fn a_signature_counts_for_its_key_and_its_content_alone() {
 }
 
 #[test]
-fn what_is_no_key_signs_nothing() {
+fn an_invalid_key_signs_nothing() {
     let author = Author::new();
     fs::copy(guest("greeter"), author.path("greeter.wasm")).unwrap();
     author.run("keygen acme.key --no-password").succeeds();

@@ -583,7 +583,7 @@ answer = { failed = "there is nothing to apply" }
 }
 
 #[test]
-fn what_provides_an_action_is_missing_or_not_declared_and_the_build_says_so() {
+fn the_build_reports_a_missing_or_undeclared_provider_of_an_action() {
     for (language, source, text, place) in [
         (
             "c",

@@ -331,7 +331,7 @@ fn a_description_of_routes_is_a_short_json_object_that_is_there() {
 }
 
 #[test]
-fn what_handlers_are_named_counts_as_used_although_something_is_wrong() {
+fn named_handlers_count_as_used_despite_other_errors() {
     let input = format!("{ROUTE} proxy_redirector => My identify => blink limits: {{ cpu: 1 }}");
     let expansion =
         crate::expand::expand(input.parse().unwrap(), &Crate::new().package).to_string();

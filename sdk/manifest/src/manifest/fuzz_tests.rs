@@ -84,7 +84,7 @@ fn check(read: Result<Manifest, ManifestError>, given: usize) -> Result<(), Test
 }
 
 #[test]
-fn whatever_stands_in_a_manifest_is_refused_or_within_bounds() {
+fn any_manifest_is_refused_or_within_bounds() {
     let texts = mutated(GOOD.iter().map(|text| (*text).to_owned()).collect(), WORDS);
     let inputs = (
         texts,

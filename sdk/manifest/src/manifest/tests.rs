@@ -60,7 +60,7 @@ fn a_manifest_is_read() {
 }
 
 #[test]
-fn what_is_wrong_is_said() {
+fn each_error_of_a_manifest_is_described() {
     assert!(Manifest::parse(&with("")).is_ok());
     for (text, expected) in [
         (with("limit = 1"), "unknown field `limit`"),

@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_asked_is_passed_on_without_the_callers_key() {
+    fn requests_are_passed_on_without_the_callers_key() {
         let address = "/supervisor/v2/containerId?service=a%26b&APIKEY=1&api%6Bey=2&x";
         let body = json!({ "deviceId": 7, "method": "get" });
         let device_request = proxy_request(address, body).expect("one").device_request;
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_passed_on_is_refused_with_the_reason() {
+    fn requests_that_cannot_be_passed_on_are_refused_with_the_reason() {
         for (address, body, named) in [
             (
                 "/supervisor/ping",

@@ -397,7 +397,7 @@ async fn everybody_sees_their_own_fleets_and_public_ones() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_is_pointed_at() {
+async fn errors_of_a_query_have_their_position() {
     let table = [
         (
             "/device?$filter=nam eq 1",

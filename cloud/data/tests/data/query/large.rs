@@ -34,7 +34,7 @@ async fn rows(database: &Database, caller: &Caller, url: &str) -> Result<String,
 }
 
 #[tokio::test]
-async fn what_a_link_expands_to_has_a_bound_of_rows_and_bytes() {
+async fn an_expanded_link_has_a_bound_of_rows_and_bytes() {
     on_both(async |database| {
         fixture::cloud(&database).await;
         let whole = "/device?$select=id&$expand=device_tag($select=id)";

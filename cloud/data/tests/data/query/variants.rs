@@ -68,7 +68,7 @@ fn failed(error: data::DataError) -> String {
 
 /// Earlier requests of another tenant change nothing (C4).
 #[tokio::test]
-async fn what_was_asked_before_changes_nothing_of_what_a_request_means() {
+async fn earlier_requests_do_not_change_the_meaning_of_a_request() {
     data::testing::on_both_at(async |url, database| {
         crate::fixture::cloud(&database).await;
         let requests = [

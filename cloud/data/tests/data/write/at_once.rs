@@ -81,7 +81,7 @@ async fn those_who_get_in_each_others_way_all_come_through() {
 }
 
 #[tokio::test]
-async fn of_two_who_take_a_name_one_gets_it() {
+async fn only_one_of_two_concurrent_requests_gets_a_name() {
     on_clouds(|cloud| async move {
         let organization = cloud.get(&cloud.ann, "/organization?$select=id").await[0]["id"].clone();
         let board = cloud.board("intel-nuc").await;
@@ -107,7 +107,7 @@ async fn of_two_who_take_a_name_one_gets_it() {
 }
 
 #[tokio::test]
-async fn who_goes_away_in_the_middle_leaves_nothing_held_or_half_done() {
+async fn a_client_that_disconnects_midway_leaves_nothing_locked_or_half_done() {
     on_clouds(|cloud| async move {
         let device = cloud.device(cloud.fleet("pump").await).await;
         let url = format!("/device({device})");

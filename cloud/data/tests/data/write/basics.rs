@@ -8,7 +8,7 @@ use serde_json::json;
 use super::cloud::{conflict, on_clouds, refused};
 
 #[tokio::test]
-async fn a_new_row_has_what_is_said_of_it_and_defaults_for_the_rest() {
+async fn a_new_row_has_the_given_values_and_defaults_for_the_rest() {
     on_clouds(|cloud| async move {
         let fleet = cloud.fleet("pump").await;
         let row = &cloud
@@ -59,7 +59,7 @@ async fn unknown_and_read_only_fields_of_a_body_are_passed_over() {
 }
 
 #[tokio::test]
-async fn what_is_required_and_what_values_are_is_said_by_name() {
+async fn errors_name_the_required_field_and_the_accepted_values() {
     on_clouds(|cloud| async move {
         let device = cloud.device(cloud.fleet("pump").await).await;
         let tag = |body| cloud.post(&cloud.ann, "device_tag", body);
@@ -123,7 +123,7 @@ async fn names_of_variables_are_those_of_their_kind() {
 }
 
 #[tokio::test]
-async fn what_is_taken_is_a_conflict_that_clients_know_by_its_words() {
+async fn a_duplicate_value_is_a_conflict_that_clients_recognize_by_its_message() {
     on_clouds(|cloud| async move {
         let fleet = cloud.fleet("pump").await;
         let device = cloud.device(fleet).await;
@@ -256,7 +256,7 @@ async fn a_put_makes_a_row_or_replaces_it() {
 }
 
 #[tokio::test]
-async fn a_change_is_told_by_its_time() {
+async fn a_change_updates_modified_at() {
     on_clouds(|cloud| async move {
         let fleet = cloud.fleet("pump").await;
         let made = cloud.field("application", fleet, "modified_at").await;
@@ -273,7 +273,7 @@ async fn a_change_is_told_by_its_time() {
 }
 
 #[tokio::test]
-async fn what_was_refused_left_nothing_behind() {
+async fn refused_requests_leave_nothing_behind() {
     on_clouds(|cloud| async move {
         let actors = cloud.count("actor").await;
         let fleet = cloud.fleet("pump").await;

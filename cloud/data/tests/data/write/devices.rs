@@ -227,7 +227,7 @@ async fn a_fleet_for_newer_systems_takes_no_older_device() {
 }
 
 #[tokio::test]
-async fn events_are_told_by_their_times() {
+async fn event_times_are_recorded() {
     on_clouds(|cloud| async move {
         let device = cloud.device(cloud.fleet("pump").await).await;
         let at = |field: &'static str| {
@@ -297,7 +297,7 @@ async fn a_web_address_needs_a_type_of_fleet_that_has_them() {
 }
 
 #[tokio::test]
-async fn what_a_device_was_is_kept() {
+async fn the_history_of_a_device_is_kept() {
     on_clouds(|cloud| async move {
         let (fleet, other) = (cloud.fleet("pump").await, cloud.fleet("valve").await);
         let device = cloud.device(fleet).await;

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::cloud::on_clouds;
 
 #[tokio::test]
-async fn whose_target_changed_is_told_and_nobody_else() {
+async fn only_devices_whose_target_changed_are_notified() {
     on_clouds(|cloud| async move {
         let fleet = cloud.fleet("pump").await;
         let device = cloud.device(fleet).await;

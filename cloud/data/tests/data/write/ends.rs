@@ -177,7 +177,7 @@ async fn rows_of_a_fleet_or_device_go_to_none_that_one_may_not_change() {
 }
 
 #[tokio::test]
-async fn a_device_neither_moves_itself_nor_says_what_it_is_to_be() {
+async fn a_device_cannot_move_itself_or_change_its_target() {
     on_clouds(|cloud| async move {
         let fleet = cloud.fleet("pump").await;
         let device = cloud.device(fleet).await;

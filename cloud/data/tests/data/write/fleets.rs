@@ -67,7 +67,7 @@ async fn a_slug_follows_the_name_and_the_handle() {
 }
 
 #[tokio::test]
-async fn a_new_fleet_tracks_its_latest_release_whatever_is_said() {
+async fn a_new_fleet_tracks_its_latest_release_even_if_the_request_disables_it() {
     on_clouds(|cloud| async move {
         let organization = cloud.get(&cloud.ann, "/organization?$select=id").await[0]["id"].clone();
         let body = json!({

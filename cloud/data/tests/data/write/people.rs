@@ -136,7 +136,7 @@ async fn may(cloud: &Cloud, who: &Caller, fleet: i64, device: i64, release: i64)
 }
 
 #[tokio::test]
-async fn who_reaches_a_fleet_through_a_team_does_what_the_role_of_the_team_allows() {
+async fn a_team_member_may_do_what_the_role_of_the_team_allows() {
     on_clouds(|cloud| async move {
         let bob = cloud.person("bob", Some("other")).await;
         let fleet = cloud.fleet("pump").await;
@@ -200,7 +200,7 @@ async fn who_reaches_a_fleet_through_a_team_does_what_the_role_of_the_team_allow
 }
 
 #[tokio::test]
-async fn who_a_fleet_is_shared_with_does_what_the_role_allows() {
+async fn a_user_with_a_shared_fleet_may_do_what_the_role_allows() {
     on_clouds(|cloud| async move {
         let bob = cloud.person("bob", None).await;
         let fleet = cloud.fleet("pump").await;
@@ -292,7 +292,7 @@ async fn an_invite_is_made_for_an_address_and_seen_by_administrators_alone() {
 }
 
 #[tokio::test]
-async fn what_everybody_may_know_of_a_public_device_is_little() {
+async fn everybody_may_read_few_fields_of_a_public_device() {
     on_clouds(|cloud| async move {
         let fleet = cloud.fleet("pump").await;
         cloud.device(fleet).await;

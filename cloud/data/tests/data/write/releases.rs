@@ -320,7 +320,7 @@ async fn a_fleet_of_a_simple_type_has_one_image_a_release() {
 }
 
 #[tokio::test]
-async fn what_is_to_be_run_stays_successful() {
+async fn a_release_that_devices_should_run_stays_successful() {
     on_clouds(|cloud| async move {
         let fleet = cloud.fleet("pump").await;
         let (old, new) = (

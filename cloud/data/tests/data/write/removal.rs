@@ -152,7 +152,7 @@ async fn a_release_stays_while_it_is_to_be_run_and_not_because_it_runs() {
 }
 
 #[tokio::test]
-async fn what_others_need_says_who_does() {
+async fn a_refused_deletion_names_the_rows_that_need_the_record() {
     on_clouds(|cloud| async move {
         cloud.fleet("pump").await;
         let board = cloud.board("raspberrypi4-64").await;

@@ -9,7 +9,7 @@ use serde_json::json;
 use super::cloud::{no_rights, on_clouds, refused};
 
 #[tokio::test]
-async fn what_one_may_not_see_is_not_there_to_be_changed() {
+async fn rows_that_a_caller_may_not_see_cannot_be_changed() {
     on_clouds(|cloud| async move {
         let fleet = cloud.fleet("pump").await;
         let device = cloud.device(fleet).await;
@@ -164,7 +164,7 @@ async fn a_provisioning_key_makes_devices_in_its_fleet_alone() {
 }
 
 #[tokio::test]
-async fn whoever_makes_an_organization_is_its_administrator() {
+async fn the_creator_of_an_organization_is_its_administrator() {
     on_clouds(|cloud| async move {
         let bob = cloud.person("bob", None).await;
         let Caller::Holder { user, .. } = bob else {

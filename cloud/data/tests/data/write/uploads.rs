@@ -47,7 +47,7 @@ async fn committed(cloud: &Cloud, upload: &Upload, etag: &str) -> Result<WriteOu
 }
 
 #[tokio::test]
-async fn a_part_that_is_sent_anew_after_the_commit_looked_at_it_refuses_the_commit() {
+async fn a_commit_is_refused_if_a_part_is_sent_again_after_the_commit_checked_it() {
     on_clouds(|cloud| async move {
         let fleet = cloud.fleet("pump").await;
         let release = cloud.release(fleet, "aa").await;

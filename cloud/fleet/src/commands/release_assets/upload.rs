@@ -197,7 +197,9 @@ async fn send_part(cloud: &Cloud, path: &str, bytes: Bytes) -> Result<String> {
             Ok(answer) if answer.status().is_success() => {
                 let etag = answer.headers().get(ETAG).and_then(|it| it.to_str().ok());
                 return etag.map(str::to_owned).ok_or_else(|| {
-                    Failure::failed("the cloud did not say which part it has received")
+                    Failure::failed(
+                        "the answer of the cloud does not name the part that it received",
+                    )
                 });
             }
             Ok(answer) => {

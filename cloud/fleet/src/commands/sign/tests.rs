@@ -19,7 +19,7 @@ fn app() -> TargetApp {
 }
 
 #[test]
-fn what_differs_from_the_compose_file_is_not_signed() {
+fn a_release_that_differs_from_the_compose_file_is_not_signed() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("compose.yml");
     let same = "services:\n  web:\n    image: web\n    command: [serve]\n    privileged: false\nvolumes:\n  data: {}\n";
@@ -60,7 +60,7 @@ fn what_differs_from_the_compose_file_is_not_signed() {
 }
 
 #[test]
-fn what_is_signed_is_shown_and_can_be_checked() {
+fn the_signed_statement_is_shown_and_can_be_checked() {
     let app = app();
     let allowances = Allowances {
         version: 7,

@@ -103,7 +103,7 @@ fn read(text: &str) -> Result<(), TestCaseError> {
 }
 
 #[test]
-fn whatever_stands_in_a_compose_file_is_read_or_refused() {
+fn any_compose_file_is_read_or_refused() {
     let files = corpus(CORPUS);
     for file in &files {
         assert!(read(file).is_ok(), "{file}: {:?}", read(file));

@@ -189,7 +189,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_state_of_an_update_is_the_one_that_is_told_first() {
+    fn the_state_of_an_update_is_the_first_reported_one() {
         let release = |state: &str| json!({ "update_status": state });
         let apps = json!({
             "a": { "releases": { "c1": release("done"), "c2": release("downloading"), "c3": release("new") } },

@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_cut_and_never_refused() {
+    fn too_long_values_are_cut_and_never_refused() {
         let addresses = "10.0.0.1 ".repeat(300);
         for (field, given, kept) in [
             ("status", json!("x".repeat(60)), json!("x".repeat(50))),
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_none_of_its_words_is_left_out() {
+    fn values_outside_the_accepted_words_are_left_out() {
         for body in [
             json!({ "os_variant": "testing" }),
             json!({ "cpu_id": "\u{7f}" }),

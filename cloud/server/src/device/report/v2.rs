@@ -11,7 +11,7 @@ use super::changes::Report;
 use super::fields::ReportedFields;
 
 /// Fields that such a report does not contain.
-const NOT_SAID: [&str; 2] = ["is_running__release", "update_status"];
+const ABSENT_FIELDS: [&str; 2] = ["is_running__release", "update_status"];
 
 /// # Errors
 /// 400 if a value has another type.
@@ -20,7 +20,8 @@ pub(super) fn read(body: &Map<String, Value>) -> Result<Report, Refusal> {
         return Err(Refusal::Wrong("`local` is required".to_owned()));
     };
     let local = object(local, "local")?;
-    let mut fields = ReportedFields::read_those(local, |field| !NOT_SAID.contains(&field.name))?;
+    let mut fields =
+        ReportedFields::read_those(local, |field| !ABSENT_FIELDS.contains(&field.name))?;
     if let (Some(name), false) = (text(local, "name")?, local.contains_key("device_name")) {
         let renamed = Map::from_iter([("device_name".to_owned(), name.into())]);
         let named = ReportedFields::read_those(&renamed, |field| field.name == "device_name")?;

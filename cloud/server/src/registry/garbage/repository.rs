@@ -18,7 +18,7 @@ const LONGEST_ANSWER: usize = 4 << 20;
 /// Maximum depth of indexes that name indexes; deeper ones remain.
 const DEEPEST: usize = 4;
 /// Maximum bytes of a registry's message that are passed on.
-const SAID: usize = 300;
+const LONGEST_MESSAGE: usize = 300;
 
 const INDEXES: [&str; 2] = [
     "application/vnd.oci.image.index.v1+json",
@@ -253,12 +253,13 @@ impl<'a> Repository<'a> {
             return Ok(answer);
         }
         let text = self.bytes(answer).await.unwrap_or_default();
-        let text = String::from_utf8_lossy(text.get(..SAID).unwrap_or(&text)).into_owned();
+        let text =
+            String::from_utf8_lossy(text.get(..LONGEST_MESSAGE).unwrap_or(&text)).into_owned();
         let text = text.trim().escape_debug();
         Err(match status {
             StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Failure::Registry(format!(
-                "it does not take the cloud's token ({status}): its `rootcertbundle` has to be what \
-                 `fleet-cloud registry-certificate` prints, its `service` what the cloud has as `registry`: {text}"
+                "it refused the cloud's token ({status}): its `rootcertbundle` must be what \
+                 `fleet-cloud registry-certificate` prints, and its `service` must be the cloud's `registry`: {text}"
             )),
             StatusCode::TOO_MANY_REQUESTS => Failure::Registry(format!("{status}: {text}")),
             status if status.is_server_error() => Failure::Registry(format!("{status}: {text}")),
@@ -325,7 +326,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_tag_is_no_part_of_a_path() {
+    fn an_invalid_tag_is_not_used_in_a_path() {
         for (text, is) in [
             ("latest", true),
             ("v1.2-3_x", true),

@@ -172,7 +172,7 @@ async fn audit_leaves_out_what_devices_report_and_what_was_undone() {
 }
 
 #[tokio::test]
-async fn audit_keeps_as_many_events_as_it_is_told() {
+async fn audit_keeps_the_configured_number_of_events() {
     on_both(async |cloud| {
         let ann = cloud.sign_in().await;
         for name in ["pump", "valve", "press"] {

@@ -46,7 +46,7 @@ async fn the_files_of_the_database_are_their_owners_alone() {
 }
 
 #[tokio::test]
-async fn signing_keys_are_made_anew_by_a_command() {
+async fn a_command_replaces_the_signing_keys() {
     on_both(async |cloud| {
         let ann = cloud.sign_in().await;
         let token = ann.token.clone();

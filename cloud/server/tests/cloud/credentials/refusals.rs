@@ -52,7 +52,7 @@ async fn bad_credentials_are_counted_as_answered_requests_are() {
 }
 
 #[tokio::test]
-async fn who_has_no_credential_sends_no_long_bodies() {
+async fn a_caller_without_a_credential_cannot_send_long_bodies() {
     let folder = tempfile::tempdir().expect("a folder");
     let cloud = Cloud::start(&format!("sqlite:{}", folder.path().join("a").display())).await;
     let long = "x".repeat(66_000);

@@ -139,7 +139,7 @@ async fn the_use_of_a_session_is_noted_now_and_then() {
 }
 
 #[tokio::test]
-async fn a_new_password_ends_every_session_and_the_keys_if_that_is_asked_for() {
+async fn a_new_password_ends_every_session_and_on_request_deletes_the_keys() {
     on_both(async |cloud| {
         let (ann, other) = (cloud.sign_in().await, cloud.sign_in().await);
         let key = json!({ "name": "ci" });

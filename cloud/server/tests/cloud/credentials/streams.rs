@@ -16,7 +16,7 @@ use crate::harness::{PASSWORD, PATIENCE, on_both};
 use crate::shop::{Shop, until};
 
 #[tokio::test]
-async fn who_follows_a_log_stops_with_their_session_key_password_and_membership() {
+async fn log_streams_end_with_the_session_key_password_or_membership_of_the_reader() {
     on_both(async |cloud| {
         let shop = Shop::open(&cloud).await;
         let device = shop.device(1).await;
@@ -95,7 +95,7 @@ async fn a_device_whose_key_is_deleted_writes_no_more() {
 }
 
 #[tokio::test]
-async fn the_answer_of_a_device_stops_with_the_session_that_asked() {
+async fn the_answer_of_a_device_ends_with_the_session_of_the_caller() {
     on_both(async |cloud| {
         let ann = cloud.sign_in().await;
         let fleet = ann.fleet("pump", "raspberrypi4-64").await;

@@ -35,7 +35,7 @@ fn supervisor(locked: bool, blinked: Arc<AtomicUsize>) -> Router {
 }
 
 #[tokio::test]
-async fn devices_that_are_ticked_are_asked_pinned_and_tagged_together() {
+async fn selected_devices_get_requests_pins_and_tags_together() {
     with_browser(async |cloud, chromium| {
         let shop = Shop::open(&cloud).await;
         let here = known(&cloud, &shop.ann, shop.fleet).await;

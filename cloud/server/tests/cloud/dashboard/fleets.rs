@@ -128,7 +128,7 @@ async fn devices_are_shown_as_they_are_while_they_report() {
 }
 
 #[tokio::test]
-async fn what_somebody_ticked_or_typed_stays_while_the_page_follows() {
+async fn selections_and_input_stay_while_the_page_is_updated() {
     with_browser(async |cloud, chromium| {
         let shop = Shop::open(&cloud).await;
         let ann = ann(chromium, &cloud).await;

@@ -83,7 +83,7 @@ async fn a_page_is_used_by_names_and_roles() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_with_a_page_is_noticed() {
+async fn the_browser_tests_notice_errors_of_a_page() {
     let Some(chromium) = Chromium::start().await else {
         return;
     };

@@ -90,7 +90,7 @@ pub(crate) async fn page(cloud: &Cloud, cookie: &str, path: &str) -> (StatusCode
 }
 
 #[tokio::test]
-async fn whoever_is_not_signed_in_does_so_and_comes_to_the_page_asked_for() {
+async fn a_guest_signs_in_and_gets_the_requested_page() {
     on_both(async |cloud| {
         let address = "/dashboard/fleets/7?search=a%20b";
         let answer = ask(&cloud, Method::GET, address)
@@ -199,7 +199,7 @@ async fn nobody_is_led_elsewhere_by_signing_in() {
 }
 
 #[tokio::test]
-async fn a_wrong_password_is_said_and_tried_so_often_and_no_more() {
+async fn a_wrong_password_is_reported_and_the_number_of_attempts_is_limited() {
     let cloud = fresh().await;
     for _ in 0..10 {
         let answer = sign_in(&cloud, "wrong", "").await;
@@ -334,7 +334,7 @@ async fn requests_of_the_dashboard_are_counted_like_those_of_the_api() {
 }
 
 #[tokio::test]
-async fn an_open_page_is_told_of_nothing_after_its_session_has_ended() {
+async fn an_open_page_receives_nothing_after_its_session_has_ended() {
     on_both(async |cloud| {
         let cookie = cookie(&cloud).await;
         let path = "/dashboard/fleets/live";
@@ -360,7 +360,7 @@ async fn an_open_page_is_told_of_nothing_after_its_session_has_ended() {
 }
 
 #[tokio::test]
-async fn whoever_follows_a_page_without_a_session_is_not_sent_to_its_events() {
+async fn sign_in_does_not_lead_back_to_the_events_of_a_page() {
     let cloud = fresh().await;
     let path = "/dashboard/fleets/7/live";
     let answer = ask(&cloud, Method::GET, path).send().await;
@@ -549,7 +549,7 @@ async fn names_that_are_markup_are_shown_as_text() {
 }
 
 #[tokio::test]
-async fn what_one_may_not_see_is_not_there() {
+async fn rows_that_a_caller_may_not_see_are_missing() {
     on_both(async |cloud| {
         let ann = cloud.sign_in().await;
         let fleet = ann.fleet("pumps", "raspberrypi4-64").await;

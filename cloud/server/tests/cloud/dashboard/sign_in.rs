@@ -4,7 +4,7 @@ use super::{ann, with_browser};
 use crate::harness::{EMAIL, PASSWORD};
 
 #[tokio::test]
-async fn one_signs_in_comes_to_the_page_asked_for_and_signs_out() {
+async fn a_user_signs_in_gets_the_requested_page_and_signs_out() {
     with_browser(async |cloud, chromium| {
         let ann = chromium.somebody(&cloud.url).await;
         ann.open("/dashboard/account").await;

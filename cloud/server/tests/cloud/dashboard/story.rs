@@ -11,7 +11,7 @@ use crate::harness::Cloud;
 use crate::shop::Shop;
 
 #[tokio::test]
-async fn a_device_is_found_watched_asked_and_pinned_with_either_database() {
+async fn a_user_finds_watches_and_pins_a_device_with_either_database() {
     let Some(chromium) = Chromium::start().await else {
         return;
     };

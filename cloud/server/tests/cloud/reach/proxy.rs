@@ -82,7 +82,7 @@ async fn connected(cloud: &Cloud, ann: &ApiCaller<'_>, fleet: i64, router: Route
 }
 
 #[tokio::test]
-async fn a_device_is_asked_what_the_caller_asks_and_its_answer_is_passed_on() {
+async fn the_cloud_passes_a_request_to_the_device_and_its_answer_back() {
     on_both(async |cloud| {
         let ann = cloud.sign_in().await;
         let fleet = ann.fleet("pump", "raspberrypi4-64").await;
@@ -136,7 +136,7 @@ async fn a_device_is_asked_what_the_caller_asks_and_its_answer_is_passed_on() {
 }
 
 #[tokio::test]
-async fn a_device_is_asked_for_variables_by_those_alone_who_may_read_them() {
+async fn only_callers_who_may_read_variables_get_them_from_a_device() {
     on_both(async |cloud| {
         let shop = Shop::open(&cloud).await;
         let device = connected(&cloud, &shop.ann, shop.fleet, echo()).await;
@@ -184,7 +184,7 @@ async fn a_device_is_asked_for_variables_by_those_alone_who_may_read_them() {
 }
 
 #[tokio::test]
-async fn who_may_not_see_a_device_finds_none_and_who_may_not_change_it_is_refused() {
+async fn a_user_without_access_finds_no_device_and_a_reader_may_not_change_it() {
     on_both(async |cloud| {
         let ann = cloud.sign_in().await;
         let fleet = ann.fleet("pump", "raspberrypi4-64").await;

@@ -58,7 +58,7 @@ pub(crate) async fn variable(ann: &ApiCaller<'_>, of: &str, id: i64, name: &str)
 }
 
 #[tokio::test]
-async fn the_devices_that_a_change_concerns_are_told_to_look_and_no_others() {
+async fn the_cloud_notifies_only_the_devices_that_a_change_affects() {
     on_both(async |cloud| {
         let ann = cloud.sign_in().await;
         let fleet = ann.fleet("pump", "raspberrypi4-64").await;
@@ -105,7 +105,7 @@ async fn the_devices_that_a_change_concerns_are_told_to_look_and_no_others() {
 }
 
 #[tokio::test]
-async fn a_device_that_was_away_is_told_when_it_is_back() {
+async fn the_cloud_notifies_a_device_when_it_reconnects() {
     on_both(async |cloud| {
         let ann = cloud.sign_in().await;
         let fleet = ann.fleet("pump", "raspberrypi4-64").await;
@@ -134,7 +134,7 @@ async fn polled(cloud: &Cloud, ann: &ApiCaller<'_>, device: &KnownDevice) {
 }
 
 #[tokio::test]
-async fn a_device_that_connects_is_told_only_where_it_has_not_what_it_should_run() {
+async fn the_cloud_notifies_a_connecting_device_only_if_its_target_is_outdated() {
     on_both(async |cloud| {
         let ann = cloud.sign_in().await;
         let fleet = ann.fleet("pump", "raspberrypi4-64").await;
@@ -153,7 +153,8 @@ async fn a_device_that_connects_is_told_only_where_it_has_not_what_it_should_run
 }
 
 #[tokio::test]
-async fn what_a_cloud_was_killed_before_it_told_a_device_it_tells_when_the_device_is_back() {
+async fn a_restarted_cloud_sends_the_notification_that_a_kill_prevented_when_the_device_reconnects()
+{
     on_fresh(async |url| {
         let cloud = Cloud::start(&url).await;
         let ann = cloud.sign_in().await;

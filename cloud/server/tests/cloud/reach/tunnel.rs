@@ -140,7 +140,7 @@ async fn a_tunnel_ends_with_the_key_or_the_device_that_it_was_opened_by() {
 }
 
 #[tokio::test]
-async fn what_is_under_way_ends_with_the_device_that_is_removed() {
+async fn requests_in_progress_end_when_the_device_is_deleted() {
     on_both(async |cloud| {
         let ann = cloud.sign_in().await;
         let fleet = ann.fleet("pump", "raspberrypi4-64").await;

@@ -125,7 +125,7 @@ fn other_bytes(by: u8) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn of_those_who_send_the_same_part_at_once_the_last_to_begin_is_heard() {
+async fn of_concurrent_uploads_of_one_part_the_last_to_begin_wins() {
     on_both(async |cloud| {
         let names = scene(&cloud).await;
         let ann = names.by(&cloud, "ann");

@@ -114,7 +114,7 @@ async fn sessions_and_keys_are_good_at_every_replica() {
 }
 
 #[tokio::test]
-async fn a_target_state_that_one_replica_remembers_is_made_anew_after_a_change_at_another() {
+async fn a_cached_target_state_is_computed_again_after_a_change_at_another_replica() {
     on_two(async |two| {
         let shop = Shop::open(&two.a).await;
         let device = shop.device(1).await;

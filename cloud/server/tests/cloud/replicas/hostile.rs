@@ -39,7 +39,7 @@ async fn hostile_bytes_on_the_subjects_break_nothing() {
         let mut follows = LogReader::open(&at_b, &writer, "").await;
         let client = two.nats.client().await;
 
-        let news = "fleet.news";
+        let notifications = "fleet.news";
         let call = format!("fleet.device.{}.call", device.id);
         let log = format!("fleet.device.{}.log", writer.id);
         let long = vec![b'['; 900_000];
@@ -60,13 +60,13 @@ async fn hostile_bytes_on_the_subjects_break_nothing() {
                 .into_bytes(),
             long,
         ] {
-            for subject in [news, call.as_str(), log.as_str()] {
+            for subject in [notifications, call.as_str(), log.as_str()] {
                 publish(&client, subject, junk.clone()).await;
             }
         }
         // A call that would make us send to somebody else, and one whose caller speaks no known
         // protocol.
-        for inbox in [news, "_INBOX.>", "_INBOX.a b", "$JS.API.STREAM.DELETE.fleet-log"] {
+        for inbox in [notifications, "_INBOX.>", "_INBOX.a b", "$JS.API.STREAM.DELETE.fleet-log"] {
             let reply = client.request(call.clone(), inbox.to_owned().into());
             let waited = tokio::time::timeout(std::time::Duration::from_millis(200), reply);
             assert!(waited.await.is_err(), "no reply to {inbox}");

@@ -77,7 +77,7 @@ async fn lines_are_read_back_and_followed_at_every_replica() {
 }
 
 #[tokio::test]
-async fn of_a_device_so_many_lines_are_kept_and_none_once_it_is_gone() {
+async fn a_limited_number_of_lines_is_kept_per_device_and_none_after_its_deletion() {
     let settings = "[limits]\ngone_device_seconds = 0\n[nats]\nlog_lines = 5\nprefix = 'acme-1'";
     on_two_with(settings, async |two| {
         let shop = Shop::open(&two.a).await;

@@ -52,7 +52,7 @@ async fn until_nobody_answers(
 }
 
 #[tokio::test]
-async fn what_a_replica_acknowledged_before_it_was_killed_is_at_the_others() {
+async fn writes_that_a_killed_replica_acknowledged_are_visible_at_the_others() {
     on_two(async |two| {
         let shop = Shop::open(&two.a).await;
         let device = shop.device(1).await;
@@ -146,13 +146,13 @@ async fn what_a_replica_acknowledged_before_it_was_killed_is_at_the_others() {
 }
 
 #[tokio::test]
-async fn who_waits_for_a_device_at_a_replica_that_is_killed_hears_so() {
+async fn a_caller_gets_an_error_if_the_replica_that_holds_the_device_is_killed() {
     on_two(async |two| {
         let (at_a, at_b) = (two.a.sign_in().await, two.b.sign_in().await);
         let fleet = at_a.fleet("pump", "raspberrypi4-64").await;
         let device = known(&two.a, &at_a, fleet).await;
-        let asked_it = Arc::new(Notify::new());
-        let hears = asked_it.clone();
+        let request_arrived = Arc::new(Notify::new());
+        let hears = request_arrived.clone();
         let never = any(async move || {
             hears.notify_one();
             std::future::pending::<()>().await
@@ -161,7 +161,7 @@ async fn who_waits_for_a_device_at_a_replica_that_is_killed_hears_so() {
         until_connected(&at_b, device.id, true).await;
         let waits = send_device_request(&at_b, "/ping", json!({ "deviceId": device.id }));
         let killed = async {
-            asked_it.notified().await;
+            request_arrived.notified().await;
             two.a.kill();
         };
         // Long before the device's time limit.

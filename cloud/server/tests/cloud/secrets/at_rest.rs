@@ -159,7 +159,7 @@ async fn given(device: &Device<'_>) -> String {
 }
 
 /// Checks that requests to the device contain the key of its supervisor.
-async fn is_asked_with_its_key(shop: &Shop<'_>) {
+async fn check_requests_have_the_key(shop: &Shop<'_>) {
     let device = known(shop.cloud, &shop.ann, shop.fleet).await;
     let router = Router::new().fallback(async |request: Request<axum::body::Body>| {
         request.uri().query().unwrap_or_default().to_owned()
@@ -190,7 +190,7 @@ async fn secrets_are_not_in_the_bytes_of_the_database() {
             device.report(json!({ "api_secret": SECRET })).await,
             StatusCode::OK
         );
-        is_asked_with_its_key(&shop).await;
+        check_requests_have_the_key(&shop).await;
         let of_device = ("device_environment_variable", "device", json!(device.id));
         let path = format!("/v7/{}?$filter=true", of_device.0);
         let body = json!({ "value": format!("{VALUE}-again") });
@@ -269,7 +269,7 @@ async fn a_start_without_the_key_or_with_a_wrong_one_says_which() {
         for lines in [&[other.as_str()][..], &[&b, &other]] {
             let message = keys.refused(lines).await;
             assert!(
-                message.contains("the key `a` is not the one of that name"),
+                message.contains("another key that is also called `a`"),
                 "{message}"
             );
         }

@@ -35,7 +35,7 @@ fn run(arguments: &[&str], database: &str, file: &Path, credentials: Option<&Pat
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn keys_are_taken_from_the_credentials_of_the_service() {
+async fn the_cloud_reads_keys_from_the_credentials_of_its_service() {
     on_fresh(async |database| {
         // The secrets created at its first start are not encrypted.
         Cloud::start(&database).await.end().await;

@@ -31,7 +31,10 @@ pub(super) fn routes() -> Vec<Route> {
             .summary("installs a plugin on a device in developer mode")
             .taking_component()
             .answering([
-                Answer::json("what became of the plugin", schema::<InstallAnswer>),
+                Answer::json(
+                    "the version and digest of the file, and the state of the plugin",
+                    schema::<InstallAnswer>,
+                ),
                 Answer::failed(400, "the body is not the plugin that the path names"),
                 Answer::failed(401, "the key is not the device's own"),
                 NOT_A_DEVELOPERS,
@@ -53,7 +56,7 @@ pub(super) fn routes() -> Vec<Route> {
 const NOT_A_DEVELOPERS: Answer = Answer::failed(403, "the device is not in developer mode");
 const IN_THE_WAY: Answer = Answer::failed(
     409,
-    "the plugin is one that the device ships with, or something is in the way of its file",
+    "the plugin is a stock plugin, or something else has the name of its file",
 );
 
 /// The body of `PUT /v3/plugins/:name`.

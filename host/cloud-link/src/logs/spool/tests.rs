@@ -39,7 +39,7 @@ fn size(folder: &Path) -> u64 {
 }
 
 #[test]
-fn what_waits_comes_out_in_order_over_restarts_and_kills() {
+fn queued_lines_are_read_in_order_across_restarts_and_kills() {
     let folder = tempfile::tempdir().unwrap();
     let mut spool = Spool::open(folder.path(), AMPLE).unwrap();
     assert!(spool.is_empty());
@@ -118,7 +118,7 @@ fn a_flood_is_left_out_and_counted() {
 }
 
 #[test]
-fn what_the_cloud_will_never_take_is_lost_and_what_cannot_be_read_too() {
+fn lines_that_the_cloud_always_refuses_and_unreadable_ones_are_lost() {
     let folder = tempfile::tempdir().unwrap();
     let mut spool = Spool::open(folder.path(), AMPLE).unwrap();
     spool.append(&lines(0..5));

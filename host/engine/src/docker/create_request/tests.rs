@@ -91,7 +91,7 @@ enum SortedJson {
 }
 
 #[test]
-fn what_a_network_mode_rules_out_is_left_out_with_a_warning() {
+fn settings_that_a_network_mode_excludes_are_left_out_with_a_warning() {
     let mut config = service();
     config.hostname = "shop".into();
     config.dns = vec!["192.0.2.1".into()];

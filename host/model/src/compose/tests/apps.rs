@@ -273,7 +273,7 @@ fn networks_and_volumes_are_read() {
 }
 
 #[test]
-fn what_a_service_names_and_nobody_defined_is_made_with_defaults() {
+fn undefined_networks_and_volumes_of_a_service_are_created_with_defaults() {
     let resolved = resolved(&json!({ "web": { "networks": ["back"], "volumes": ["data:/data"] } }));
     assert!(app(&resolved).networks.contains_key("back"));
     assert!(app(&resolved).volumes.contains_key("data"));

@@ -132,7 +132,7 @@ fn a_digest_that_the_user_wrote_has_no_meaning() {
 }
 
 #[test]
-fn what_a_rename_carries_is_not_compared() {
+fn values_that_a_rename_preserves_are_not_compared() {
     let mut target = release(
         &json!({ "web": { "labels": { "io.platform.features.supervisor-api": "1" } } }),
         &json!({}),
@@ -195,7 +195,7 @@ fn one_image_by_digest_under_two_names_is_the_same() {
 }
 
 #[test]
-fn labels_of_ours_are_no_reason_to_make_a_volume_or_network_anew() {
+fn the_supervisors_own_labels_do_not_cause_a_new_volume_or_network() {
     let target = release(&json!({}), &json!({ "data": {} }), &json!({ "back": {} }));
     let first = resolve(&target, &facts(), &Keys).unwrap();
     let mut facts = facts();
@@ -328,7 +328,7 @@ proptest! {
 /// What the reconciler stores about the objects that it creates, including what the digest leaves
 /// out.
 #[test]
-fn what_a_service_is_made_from_is_read_back_as_it_was_written() {
+fn the_stored_definition_of_a_service_is_read_back_unchanged() {
     for (field, value, _) in compared() {
         let service = composed(&json!({ field: value, "cpus": 1.5 }));
         assert!(service.config.nano_cpus > 0);

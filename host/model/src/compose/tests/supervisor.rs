@@ -14,7 +14,7 @@ fn with_api(mut fields: Value) -> DesiredService {
 }
 
 #[test]
-fn every_service_is_told_where_it_is() {
+fn every_service_receives_variables_that_say_where_it_runs() {
     assert_eq!(
         config(&json!({})).environment,
         [
@@ -144,7 +144,7 @@ fn forced_labels_cannot_be_overridden() {
 }
 
 #[test]
-fn the_api_is_told_only_to_services_with_its_label() {
+fn only_services_with_the_label_receive_the_api_address() {
     let without = web(&json!({}));
     let with = with_api(json!({}));
     let added: BTreeMap<_, _> = with

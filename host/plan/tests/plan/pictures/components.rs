@@ -50,7 +50,7 @@ fn a_network_that_cannot_be_made_costs_no_running_service() {
 }
 
 #[test]
-fn users_of_a_changed_network_are_killed_before_it_is_made_anew() {
+fn users_of_a_changed_network_are_killed_before_it_is_replaced() {
     let web = || service("web", "web:1").network("front");
     let desired = || {
         target()
@@ -100,7 +100,7 @@ fn users_of_a_changed_network_are_killed_before_it_is_made_anew() {
 }
 
 #[test]
-fn users_of_a_changed_volume_are_killed_before_it_is_made_anew() {
+fn users_of_a_changed_volume_are_killed_before_it_is_replaced() {
     let db = || service("db", "db:1").volume("data");
     check_plan(
         device()

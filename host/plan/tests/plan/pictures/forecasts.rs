@@ -158,7 +158,7 @@ fn an_app_that_is_purged_goes_and_comes_back() {
 }
 
 #[test]
-fn what_a_silent_engine_holds_up_is_stuck() {
+fn steps_that_a_silent_engine_blocks_are_stuck() {
     check_forecast(
         &device().silent(Docker),
         &target().service(service("web", "web:1")),

@@ -6,7 +6,7 @@ use super::{check_plan, locks, service, shop};
 use crate::build::{device, service as any_service, target};
 
 #[test]
-fn locks_are_of_all_services_current_and_wanted() {
+fn the_locks_of_all_current_and_target_services_are_taken() {
     check_plan(
         device()
             .image("web:1")

@@ -178,7 +178,7 @@ fn a_service_in_the_network_of_another_starts_after_it() {
 }
 
 #[test]
-fn a_service_in_the_network_of_another_is_made_anew_with_it() {
+fn a_service_in_the_network_of_another_is_replaced_together_with_it() {
     let device = || device().image("web:1").image("vpn:1");
     let web = || service("web", "web:1").in_network_of("vpn");
     check_plan(

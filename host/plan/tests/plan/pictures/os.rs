@@ -142,7 +142,7 @@ fn a_failing_provider_is_shown_and_holds_up_nothing_else() {
 }
 
 #[test]
-fn what_was_activated_is_booted_or_taken_back() {
+fn an_activated_version_is_booted_or_rolled_back() {
     let activated = || {
         settled()
             .os("1", Some("2"))
@@ -184,7 +184,7 @@ fn a_version_that_runs_is_committed_once_it_is_healthy() {
         on_trial(),
         wants("2"),
         expect![[r#"
-            ... the operating system: version 2 of the operating system is on trial: its services have not been looked at yet
+            ... the operating system: version 2 of the operating system is on trial: its services have not been checked yet
         "#]],
     );
     // Also if the target names another version by now: the first is handled before the other.

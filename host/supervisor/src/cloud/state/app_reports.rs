@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn both_releases_are_told_while_one_takes_the_place_of_the_other() {
+    fn both_releases_are_reported_while_one_replaces_the_other() {
         let services = vec![
             service("a", Some("c1"), "r/a:1", ServiceState::Running),
             service("b", Some("c2"), "r/b:2", ServiceState::Running),
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_release_that_runs_is_told_alone_and_a_rejected_one_without_services() {
+    fn a_running_release_is_reported_alone_and_a_rejected_one_without_services() {
         let running = vec![service("a", Some("c2"), "r/a:2", ServiceState::Running)];
         let done = app_report(&status(ReleaseState::Done, running));
         let expected = json!({ "c2": { "update_status": "done", "services": {
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn a_release_that_was_not_healthy_is_told_beside_the_one_that_runs() {
+    fn an_unhealthy_release_is_reported_beside_the_running_one() {
         let running = vec![service("a", Some("c2"), "r/a:2", ServiceState::Running)];
         let mut status = status(ReleaseState::Done, running);
         for app in status.apps.values_mut() {
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn apps_that_the_target_does_not_have_are_not_told() {
+    fn apps_outside_the_target_are_not_reported() {
         let status = status(ReleaseState::Done, Vec::new());
         assert_eq!(apps(&status, &[]), json!({}));
     }

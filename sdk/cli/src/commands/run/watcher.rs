@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_build_writes_is_no_change() {
+    fn output_files_of_a_build_do_not_count_as_changes() {
         let root = Path::new("/home/ada/hello");
         for (path, expected) in [
             ("src/lib.rs", true),

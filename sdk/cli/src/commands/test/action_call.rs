@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_call_is_refused() {
+    fn an_invalid_call_is_refused() {
         let long = format!(
             "name = \"set\"\ntext = \"{}\"",
             "x".repeat(ACTION_BYTES + 1)

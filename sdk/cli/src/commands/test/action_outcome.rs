@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_an_outcome_is_refused() {
+    fn an_invalid_outcome_is_refused() {
         for (text, message) in [
             (
                 "refused = \"a\"\nfailed = \"b\"",

@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_call_is_refused() {
+    fn an_invalid_call_is_refused() {
         for (text, expected) in [
             ("", "missing field `calls`"),
             ("calls = [{}]", "missing field `action`"),

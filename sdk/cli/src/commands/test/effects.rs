@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn what_compares_nothing_or_has_no_level_is_refused() {
+    fn expectations_that_compare_nothing_or_have_no_level_are_refused() {
         for (text, expected) in [
             ("", "it must have `lines` or `contains`"),
             ("contains = []", "it must have `lines` or `contains`"),

@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_make_an_event_is_refused() {
+    fn invalid_events_are_refused() {
         for (text, expected) in [
             ("", "it must have one of `start`"),
             ("start = true\nconnection = true", "it must have one of"),

@@ -44,7 +44,7 @@ fn digest_of(project: &ProjectFolder, below: &str) -> Result<String> {
 
 /// Each with whether it could change the component.
 #[test]
-fn whatever_an_import_could_find_changes_the_digest_and_nothing_else_does() {
+fn only_files_that_an_import_could_find_change_the_digest() {
     type Change = fn(&Path);
     let changes: [(&str, bool, Change); 22] = [
         ("nothing", false, |_| {}),
@@ -191,7 +191,7 @@ fn another_program_or_another_version_of_it_changes_the_digest() {
 }
 
 #[test]
-fn what_the_tool_cannot_know_or_is_too_large_has_no_digest() {
+fn unknown_and_too_large_inputs_have_no_digest() {
     type Change = fn(&Path);
     let changes: [(&str, &str, Change); 8] = [
         ("a link out of the project", "is a link", |root| {

@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_source_exports_is_listed() {
+    fn exports_of_a_source_are_listed() {
         for (text, expected) in [
             ("export function a() {}\nfunction b() {}", &["a"][..]),
             ("export async function a({ params }) {}", &["a"]),

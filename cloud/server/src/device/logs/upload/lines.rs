@@ -48,7 +48,7 @@ impl Decoder {
             Form::Gzip(gzip) => {
                 gzip.write_all(&some)
                     .and_then(|()| gzip.flush())
-                    .map_err(|error| format!("the body is not packed right: {error}"))?;
+                    .map_err(|error| format!("the body is not valid gzip: {error}"))?;
                 self.begun.append(gzip.get_mut());
             }
         }
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_fill_the_memory_or_is_not_packed_is_refused() {
+    fn oversized_lines_and_invalid_gzip_are_refused() {
         assert!(lines(Decoder::plain(), &[&vec![b'x'; LONGEST + 1]]).is_err());
         let bomb = packed(&vec![b'x'; 100 << 20]);
         assert!(bomb.len() < 1 << 20);

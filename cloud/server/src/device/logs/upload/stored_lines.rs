@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_is_left_out_as_often_as_it_is_kept() {
+    fn lines_are_left_out_as_often_as_they_are_stored() {
         let kept = [line(1, "a"), line(2, "b"), line(2, "b"), line(2, "c")];
         let mut known = StoredLines::from_lines(&kept);
         let (rest, more) = left(&mut known, &[(2, "b"), (2, "c")]);

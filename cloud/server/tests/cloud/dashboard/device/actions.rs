@@ -101,7 +101,7 @@ async fn each_button_asks_the_device_what_it_says() {
 }
 
 #[tokio::test]
-async fn what_a_lock_holds_is_said_and_can_be_done_all_the_same() {
+async fn the_page_reports_an_action_that_a_lock_holds_and_can_force_it() {
     with_browser(async |cloud, chromium| {
         let shop = Shop::open(&cloud).await;
         let device = shop.device(7).await;
@@ -143,7 +143,7 @@ async fn what_a_lock_holds_is_said_and_can_be_done_all_the_same() {
 }
 
 #[tokio::test]
-async fn a_device_that_is_away_cannot_be_asked() {
+async fn no_request_reaches_a_disconnected_device() {
     with_browser(async |cloud, chromium| {
         let shop = Shop::open(&cloud).await;
         let device = shop.device(7).await;

@@ -72,7 +72,7 @@ async fn lines_are_there_and_come_of_one_service_or_with_some_words() {
 }
 
 #[tokio::test]
-async fn lines_are_text_and_bounded_and_can_be_taken_along() {
+async fn lines_are_text_and_bounded_and_can_be_downloaded() {
     with_browser(async |cloud, chromium| {
         let shop = Shop::open(&cloud).await;
         let device = shop.device(7).await;

@@ -57,7 +57,7 @@ async fn a_device_is_shown_as_it_is_while_it_reports() {
 }
 
 #[tokio::test]
-async fn what_plugins_report_is_shown_as_it_changes_and_stays_text() {
+async fn plugin_fields_are_shown_live_and_as_text() {
     with_browser(async |cloud, chromium| {
         let shop = Shop::open(&cloud).await;
         let device = shop.device(7).await;

@@ -8,7 +8,7 @@ use crate::reach::until;
 use crate::shop::Shop;
 
 #[tokio::test]
-async fn variables_are_added_changed_taken_away_and_override_those_of_the_fleet() {
+async fn variables_are_added_changed_removed_and_override_those_of_the_fleet() {
     with_browser(async |cloud, chromium| {
         let shop = Shop::open(&cloud).await;
         let device = shop.device(7).await;

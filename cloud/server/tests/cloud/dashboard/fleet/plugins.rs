@@ -296,7 +296,7 @@ async fn a_plugin_of_a_hostile_device_stays_text_of_bounded_length() {
 }
 
 #[tokio::test]
-async fn of_more_connected_devices_than_it_asks_a_page_says_how_many_and_asks_the_first() {
+async fn a_page_queries_only_the_first_devices_and_states_their_number() {
     on_fresh(async |url| {
         let cloud = Cloud::start(&url).await;
         let shop = Shop::open(&cloud).await;

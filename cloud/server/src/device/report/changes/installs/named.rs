@@ -84,8 +84,8 @@ pub(super) fn images_named(app_uuids: &[&str], apps: &Apps) -> Option<SelectStat
         Expr::col(column("image", "id")).is_in(ids)
     } else {
         let lower = locations.iter().map(|location| location.to_lowercase());
-        let as_told = locations.iter().map(|location| (*location).to_owned());
-        let either: BTreeSet<String> = lower.chain(as_told).collect();
+        let as_reported = locations.iter().map(|location| (*location).to_owned());
+        let either: BTreeSet<String> = lower.chain(as_reported).collect();
         Expr::col(column("image", "is_stored_at__image_location")).is_in(either)
     };
     let name = "is_stored_at__image_location";

@@ -30,8 +30,8 @@ pub async fn objects_of_another_device_are_invisible(fixture: &dyn Fixture) {
 
     // The first event of a container that it receives concerns its own.
     let mut service = fixture.service("web", &Program::Tick);
-    service.name = named(&fixture.other_scope(), "theirs");
-    service.config.labels = labels(&fixture.other_scope());
+    service.name = named(&fixture.other_ownership(), "theirs");
+    service.config.labels = labels(&fixture.other_ownership());
     let theirs = create_on(&*other, &service).await.unwrap();
     let first = async {
         loop {
@@ -84,7 +84,7 @@ pub async fn names_of_another_device_are_a_conflict(fixture: &dyn Fixture) {
     let other = fixture.other_engine();
     let mut service = fixture.service("web", &Program::Tick);
     fixture.create(&service).await;
-    service.config.labels = labels(&fixture.other_scope());
+    service.config.labels = labels(&fixture.other_ownership());
     let made = create_on(&*other, &service).await;
     assert!(
         matches!(made, Err(EngineError::Conflict { .. })),
@@ -92,7 +92,7 @@ pub async fn names_of_another_device_are_a_conflict(fixture: &dyn Fixture) {
     );
 
     let name = fixture.volume("data").await;
-    let config = volume_config(&fixture.other_scope());
+    let config = volume_config(&fixture.other_ownership());
     let made = other
         .create_volume(&VolumeSpec {
             name: &name,
@@ -105,7 +105,7 @@ pub async fn names_of_another_device_are_a_conflict(fixture: &dyn Fixture) {
     );
 
     let name = fixture.network("front").await;
-    let config = network_config(&fixture.other_scope());
+    let config = network_config(&fixture.other_ownership());
     let made = other
         .create_network(&NetworkSpec {
             name: &name,
@@ -118,19 +118,19 @@ pub async fn names_of_another_device_are_a_conflict(fixture: &dyn Fixture) {
     );
 }
 
-pub async fn what_the_device_made_as_another_one_is_still_its_own(fixture: &dyn Fixture) {
+pub async fn objects_under_a_former_uuid_of_the_device_are_still_its_own(fixture: &dyn Fixture) {
     let id = fixture.start(&fixture.service("web", &Program::Tick)).await;
     let volume = fixture.volume("data").await;
     let network = fixture.network("front").await;
     let stranger = fixture.other_engine();
     let mut theirs = fixture.service("web", &Program::Tick);
-    theirs.name = named(&fixture.other_scope(), "theirs");
-    theirs.config.labels = labels(&fixture.other_scope());
+    theirs.name = named(&fixture.other_ownership(), "theirs");
+    theirs.config.labels = labels(&fixture.other_ownership());
     let theirs = create_on(&*stranger, &theirs).await.unwrap();
 
-    let renewed = engine::Scope {
-        former: vec![fixture.scope().device],
-        ..super::new_scope()
+    let renewed = engine::Ownership {
+        former: vec![fixture.ownership().device],
+        ..super::new_ownership()
     };
     let renewed = fixture.engine_of(renewed).await;
     let mut events = renewed.events().await.unwrap();
