@@ -22,7 +22,7 @@ impl ReconcilerTask {
             let Some(underway) = self.actions.for_app(&app) else {
                 continue;
             };
-            if let Some(why) = underway.refusal(self.target.desired.as_ref()) {
+            if let Some(why) = underway.refusal(self.target.desired()) {
                 self.end_action(&app, Err(ActionError::Failed(why)));
                 continue;
             }
@@ -54,7 +54,7 @@ impl ReconcilerTask {
         };
         let policy = self.policy(app);
         // A back-off of the update does not apply to the action.
-        self.retries.steps.remove(&Subject::Locks(app.clone()));
+        self.retries.forget_step(&Subject::Locks(app.clone()));
         let mut scope = LockScope::Named;
         if let Some(underway) = self.actions.for_app_mut(app) {
             scope = underway.lock_scope();

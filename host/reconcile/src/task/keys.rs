@@ -14,7 +14,7 @@ impl ReconcilerTask {
     /// Puts the target with the new key in force, without beginning an update.
     pub(super) fn take_new_keys(&mut self, mut target: ActiveTarget) {
         if self.local_mode.is_leaving() {
-            self.target.resumes = Some(target);
+            self.target.resume_with(target);
             return;
         }
         self.replace_unhealthy(&mut target.desired);

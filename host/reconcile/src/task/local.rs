@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use model::{DesiredState, EngineKind};
+use model::EngineKind;
 
 use super::ReconcilerTask;
 use crate::local_mode::clean_up;
@@ -16,11 +16,11 @@ impl ReconcilerTask {
         if !self.local_mode.is_on() || !self.view.is_known() {
             return;
         }
-        let answers = |engine: EngineKind| !self.retries.engines.contains_key(&engine);
+        let answers = |engine: EngineKind| !self.retries.is_silent(engine);
         if !self.local_mode.complete_snapshot(&self.view, answers) {
             return;
         }
-        match serde_json::to_value(&self.local_mode.snapshot) {
+        match serde_json::to_value(self.local_mode.snapshot()) {
             Ok(value) => {
                 let stored = self.context.journal.call(move |it| it.set_snapshot(&value));
                 if let Err(why) = stored.await {
@@ -40,7 +40,7 @@ impl ReconcilerTask {
         };
         let context = Arc::clone(&self.context);
         let pulled = self.stored.recorded_images.clone();
-        let reenters = self.local_mode.reenters;
+        let reenters = self.local_mode.reenters();
         tokio::spawn(async move {
             clean_up(&context, &snapshot, &pulled).await;
             context.log("Left local mode");
@@ -60,8 +60,8 @@ impl ReconcilerTask {
         self.held_locks.guards.clear();
         self.stored.commits.clear();
         if self.local_mode.is_on() {
-            self.target.desired = Some(DesiredState::default());
-        } else if let Some(resumes) = self.target.resumes.take() {
+            self.target.set_empty();
+        } else if let Some(resumes) = self.target.resume() {
             self.activate_target(resumes);
         }
         self.publish_settings();
@@ -70,6 +70,6 @@ impl ReconcilerTask {
         self.context
             .channels
             .targets
-            .send_modify(|targets| targets.mode = self.local_mode.mode);
+            .send_modify(|targets| targets.mode = self.local_mode.mode());
     }
 }

@@ -10,7 +10,7 @@ use crate::device_plan::LoopSnapshot;
 
 impl ReconcilerTask {
     pub(super) fn loop_snapshot(&mut self) -> LoopSnapshot {
-        let state = match &self.target.desired {
+        let state = match self.target.desired() {
             _ if self.local_mode.is_leaving() => PlanState::LeavingLocalMode,
             None => PlanState::NoTarget,
             Some(_) if !self.view.is_known() => PlanState::Looking,

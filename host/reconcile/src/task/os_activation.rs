@@ -136,7 +136,7 @@ impl ReconcilerTask {
             Hold::Failed(why) => self.failed(Subject::Os, StepFailure::new(why)),
             Hold::Changed => {}
         }
-        self.retries.steps.remove(&Subject::Reboot);
+        self.retries.forget_step(&Subject::Reboot);
         true
     }
 }

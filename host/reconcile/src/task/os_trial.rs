@@ -22,7 +22,7 @@ impl ReconcilerTask {
     pub(super) fn judge_os(&mut self) {
         let (rules, now) = (self.os_rules(), Instant::now());
         let answers = self.view.all_answer();
-        let Some(desired) = &self.target.desired else {
+        let Some(desired) = self.target.desired() else {
             return;
         };
         let ours = desired

@@ -76,8 +76,7 @@ impl ReconcilerTask {
             OsObservation::Unavailable => self.host.os.update.lost_sight(),
             OsObservation::Failed(why) => {
                 self.host.os.note_unreadable();
-                let before = self.retries.steps.get(&Subject::Os);
-                if before.is_none_or(|before| before.reason != why) {
+                if self.retries.reason_of(&Subject::Os) != Some(&why) {
                     let line = format!("Failed to check the operating system due to '{why}'");
                     self.context.log(line);
                 }
@@ -91,7 +90,7 @@ impl ReconcilerTask {
             }
             OsObservation::Status { status, failure } => {
                 if self.host.os.note_readable() {
-                    self.retries.steps.remove(&Subject::Os);
+                    self.retries.forget_step(&Subject::Os);
                 }
                 let target = self.wanted_os().cloned();
                 let boot = self.host.boot.clone();

@@ -16,7 +16,7 @@ use crate::actions::OngoingAction;
 impl ReconcilerTask {
     /// Returns the target, but with the apps that an action restores in their previous state.
     pub(super) fn wanted_now(&self) -> Option<Cow<'_, DesiredState>> {
-        let mut desired = Cow::Borrowed(self.target.desired.as_ref()?);
+        let mut desired = Cow::Borrowed(self.target.desired()?);
         for OngoingAction { app, state, .. } in self.actions.current() {
             // An app that is no longer in the target is removed, whatever the action.
             if let Some(restores) = &state.restores
