@@ -130,7 +130,7 @@ impl ReconcilerTask {
                 }
                 let (context, app) = (Arc::clone(&self.context), app.clone());
                 tokio::spawn(async move {
-                    let written = context.journal.put_action(app.clone(), stored).await;
+                    let written = context.persistence.put_action(app.clone(), stored).await;
                     context.send(Message::ActionWritten(app, number, written));
                 });
             }
@@ -185,7 +185,7 @@ impl ReconcilerTask {
         );
         // Not waited for: a purge that clears twice loses nothing that should be kept.
         tokio::spawn(async move {
-            if let Err(why) = context.journal.put_action(app, stored).await {
+            if let Err(why) = context.persistence.put_action(app, stored).await {
                 tracing::warn!("failed to note how far a purge is: {why}");
             }
         });
@@ -210,7 +210,7 @@ impl ReconcilerTask {
         }
         let (context, app) = (Arc::clone(&self.context), app.clone());
         tokio::spawn(async move {
-            let forgotten = context.journal.forget_action(app).await;
+            let forgotten = context.persistence.forget_action(app).await;
             if let Err(why) = &forgotten {
                 tracing::warn!(
                     "failed to note that an action is done, it may be done again: {why}"

@@ -96,7 +96,7 @@ impl ReconcilerTask {
             let outcome = async {
                 // Before the reboot: otherwise a device that reboots again and again would never notice.
                 let counted = context
-                    .journal
+                    .persistence
                     .call(move |store| note_reboots(store, count));
                 counted.await?;
                 let host = Arc::clone(&context.host);

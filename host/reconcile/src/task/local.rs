@@ -22,7 +22,10 @@ impl ReconcilerTask {
         }
         match serde_json::to_value(self.local_mode.snapshot()) {
             Ok(value) => {
-                let stored = self.context.journal.call(move |it| it.set_snapshot(&value));
+                let stored = self
+                    .context
+                    .persistence
+                    .call(move |it| it.set_snapshot(&value));
                 if let Err(why) = stored.await {
                     tracing::error!("failed to store the snapshot of local mode: {why}");
                 }
@@ -44,9 +47,9 @@ impl ReconcilerTask {
         tokio::spawn(async move {
             clean_up(&context, &snapshot, &pulled).await;
             context.log("Left local mode");
-            let mut noted = context.journal.close_local_mode().await;
+            let mut noted = context.persistence.close_local_mode().await;
             if reenters && noted.is_ok() {
-                noted = context.journal.set_local_mode(LocalMode::On).await;
+                noted = context.persistence.set_local_mode(LocalMode::On).await;
             }
             if let Err(why) = noted {
                 tracing::error!("failed to note that local mode is over: {why}");

@@ -34,7 +34,7 @@ impl ReconcilerTask {
         let context = Arc::clone(&self.context);
         let running = async move {
             // Before the activation: after the boot, nothing else records what was tried.
-            if let Err(why) = context.journal.put_os_record(record).await {
+            if let Err(why) = context.persistence.put_os_record(record).await {
                 let why = format!("failed to note that it is activated: {why}");
                 context.send(Message::OsRecord(RecordWrite::Failed));
                 context.send(Message::OsActivated(Err(why)));

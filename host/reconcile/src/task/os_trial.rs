@@ -83,7 +83,7 @@ impl ReconcilerTask {
         };
         let context = Arc::clone(&self.context);
         tokio::spawn(async move {
-            match context.journal.put_os_record(record).await {
+            match context.persistence.put_os_record(record).await {
                 Ok(()) => context.send(Message::OsRecord(RecordWrite::Done)),
                 Err(why) => {
                     tracing::error!(

@@ -134,7 +134,7 @@ impl ReconcilerTask {
         for (app, record) in self.target.trials.take_unwritten() {
             let context = Arc::clone(&self.context);
             tokio::spawn(async move {
-                let written = context.journal.put_release_record(app.clone(), record);
+                let written = context.persistence.put_release_record(app.clone(), record);
                 let outcome = match written.await {
                     Ok(()) => RecordWrite::Done,
                     Err(why) => {
