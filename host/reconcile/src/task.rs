@@ -192,7 +192,7 @@ impl ReconcilerTask {
         self.look_at_releases();
         self.judge_os();
         let current = self.current();
-        let Some(desired) = self.wanted_now() else {
+        let Some(desired) = self.effective_target() else {
             self.publication.set_blockers(Vec::new());
             return false;
         };
@@ -267,7 +267,7 @@ impl ReconcilerTask {
         busy.extend(
             self.host
                 .os
-                .is_busy(self.wanted_os())
+                .is_busy(self.effective_os())
                 .then_some(Subject::Os),
         );
         let mut current = CurrentState {

@@ -77,9 +77,9 @@ impl Reconciler {
         };
         let (target, resumes) = match targets.mode {
             LocalMode::On if unreadable => (None, None),
-            LocalMode::On => (Some(targets.wanted_in_local_mode()), None),
-            LocalMode::Off => (targets.wanted_of_the_cloud(), None),
-            LocalMode::Leaving => (None, targets.wanted_of_the_cloud()),
+            LocalMode::On => (Some(targets.target_in_local_mode()), None),
+            LocalMode::Off => (targets.target_of_the_cloud(), None),
+            LocalMode::Leaving => (None, targets.target_of_the_cloud()),
         };
 
         let judge = TargetJudge {

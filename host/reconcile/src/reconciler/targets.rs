@@ -71,7 +71,7 @@ impl Reconciler {
             stored.map_err(SetTargetError::Store)?;
             self.targets()
                 .send_modify(|targets| targets.local = Some(read.target));
-            let target = self.targets().borrow().wanted_in_local_mode();
+            let target = self.targets().borrow().target_in_local_mode();
             let command = |reply| Command::Target {
                 target,
                 force,
@@ -178,8 +178,8 @@ impl Reconciler {
                 let target = match targets.local_mode() {
                     // Running containers are left alone until there is a readable local target.
                     true if inner.stored_target_is_unreadable && targets.local.is_none() => None,
-                    true => Some(targets.wanted_in_local_mode()),
-                    false => targets.wanted_of_the_cloud(),
+                    true => Some(targets.target_in_local_mode()),
+                    false => targets.target_of_the_cloud(),
                 };
                 target.map(|target| Command::Target {
                     target,
@@ -204,7 +204,7 @@ impl Reconciler {
                         desired: Arc::default(),
                     });
                 });
-                let target = targets.borrow().wanted_in_local_mode();
+                let target = targets.borrow().target_in_local_mode();
                 Some(Command::EnterLocalMode { target, reply })
             }
             ModeTransition::Leaves => {
@@ -253,7 +253,7 @@ impl Reconciler {
             targets.local = None;
         });
         Command::LeaveLocalMode {
-            resumes: targets.borrow().wanted_of_the_cloud(),
+            resumes: targets.borrow().target_of_the_cloud(),
             reply,
         }
     }

@@ -48,7 +48,7 @@ impl ReconcilerTask {
             } => self.begin_quiesce(force, locked, stopped),
             Command::Resume => self.host.resume(self.context.host.boot()),
             // The receiver may be gone, which does not matter.
-            Command::WantedVolumes(reply) => {
+            Command::TargetVolumes(reply) => {
                 let volumes = self.target.apps().flat_map(|app| app.volumes.values());
                 let _ = reply.send(volumes.map(|volume| volume.engine_name.clone()).collect());
             }

@@ -19,7 +19,7 @@ use crate::{LockPolicy, OsAction, PendingUpdate, UpdatePostponement};
 impl ReconcilerTask {
     /// Activates a version, while the locks of all apps are held and before any service is stopped.
     pub(super) fn activate_os(&mut self, version: OsVersion) {
-        let (desired, boot) = (self.wanted_os().cloned(), self.host.boot.clone());
+        let (desired, boot) = (self.effective_os().cloned(), self.host.boot.clone());
         let update = &mut self.host.os.update;
         let record = update.begin_activation(&version, desired.as_ref(), boot.as_ref());
         let Some(record) = record else {

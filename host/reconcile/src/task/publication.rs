@@ -124,7 +124,7 @@ impl ReconcilerTask {
             waiting_on: &self.publication.waiting_on,
             acting: self.actions.apps().into_iter().collect(),
             rejected: self.target.trials.rejected_releases(),
-            rejected_os: self.host.os.rejected(self.wanted_os()),
+            rejected_os: self.host.os.rejected(self.effective_os()),
             update: status::UpdateProgress {
                 applying,
                 checking: self.publication.is_checking,
