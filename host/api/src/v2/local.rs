@@ -29,7 +29,7 @@ pub(crate) fn routes() -> Vec<Route> {
             .answering([
                 Answer::json(
                     "the target is accepted, and about to be applied",
-                    schema::<TargetTaken>,
+                    schema::<AcceptedTarget>,
                 ),
                 Answer::failed(
                     400,
@@ -60,7 +60,7 @@ struct LocalTarget {
 
 /// The target was accepted.
 #[derive(Serialize, JsonSchema)]
-struct TargetTaken {
+struct AcceptedTarget {
     status: &'static str,
     message: &'static str,
     /// One sentence for each part of the target that will not be applied.
@@ -104,7 +104,7 @@ async fn set_target(
         // Held until the target is stored.
         turn: _turn,
     }: Document,
-) -> Result<Json<TargetTaken>, Failure> {
+) -> Result<Json<AcceptedTarget>, Failure> {
     if !names_apps(&target) {
         return Err(Failure::invalid(
             "Invalid target state.\n`local.apps` is missing: to remove all services send `{\"local\": {\"apps\": {}}}`",
@@ -118,7 +118,7 @@ async fn set_target(
         .set_local_target(Value::Object(target), force)
         .await
     {
-        Ok(warnings) => Ok(Json(TargetTaken {
+        Ok(warnings) => Ok(Json(AcceptedTarget {
             status: "success",
             message: "OK",
             warnings,
