@@ -85,7 +85,7 @@ pub fn forecast(current: &CurrentState, desired: &DesiredState) -> Forecast {
         forecast: Forecast::default(),
     };
     // The forecast includes the next update.
-    walk.causes.replaced_keys = std::mem::take(&mut walk.model.state.replaced_keys);
+    walk.model.state.replaced_keys.begin_update();
     let mut stage = 1;
     for _ in 0..MAX_PLANS {
         let next = plan(&walk.model.state, desired);
@@ -158,7 +158,7 @@ impl ForecastWalk<'_> {
     }
 
     fn note(&mut self, stage: usize, step: AnyStep) {
-        let reason = self.causes.explain(&step, &self.model.state);
+        let reason = self.causes.explain(&step);
         let app = self.app_of(&step);
         let mut foreseen = ForecastStep {
             stage,
