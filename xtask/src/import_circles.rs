@@ -13,12 +13,13 @@ use crate::rust_code;
 use crate::text_files::TextFile;
 
 /// The folders of the crates that are checked.
-const FOLDERS: [&str; 5] = [
+const FOLDERS: [&str; 6] = [
     "cloud/core/src/",
     "cloud/dashboard/src/",
     "cloud/data/src/",
     "cloud/server/src/",
     "host/api/src/",
+    "host/cloud-link/src/",
 ];
 /// Modules of a crate that may import each other in circles, each with its parts.
 const EXCEPTIONS: [(&str, &[&str]); 1] = [
