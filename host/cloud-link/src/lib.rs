@@ -18,6 +18,7 @@
 
 mod blocking;
 mod client;
+mod clock;
 mod connectivity;
 mod identity;
 mod logs;
