@@ -13,13 +13,14 @@ use crate::rust_code;
 use crate::text_files::TextFile;
 
 /// The folders of the crates that are checked.
-const FOLDERS: [&str; 6] = [
+const FOLDERS: [&str; 7] = [
     "cloud/core/src/",
     "cloud/dashboard/src/",
     "cloud/data/src/",
     "cloud/server/src/",
     "host/api/src/",
     "host/cloud-link/src/",
+    "host/plan/src/",
 ];
 /// Modules of a crate that may import each other in circles, each with its parts.
 const EXCEPTIONS: [(&str, &[&str]); 1] = [

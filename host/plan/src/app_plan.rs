@@ -3,93 +3,22 @@
 
 mod service;
 
-use std::collections::BTreeMap;
-
 use device_types::plan::{Blocker, StepReason};
-use model::{AppId, AppUuid, CurrentService, DesiredApp, DesiredService, ServiceKey, ServiceName};
+use model::{AppUuid, CurrentService, DesiredApp, ServiceKey, ServiceName};
 
+use crate::app::App;
 use crate::components::plan_components;
+use crate::current::CurrentState;
+use crate::draft::Draft;
 use crate::images::Pulls;
-use crate::placement::{Placement, place};
-use crate::plan::Gate;
+use crate::placement::Placement;
+use crate::plan::{Gate, Plan};
 use crate::services::{ServicePlan, ServicePlans, classify};
+use crate::step::{ContainerRef, LockedStep, LockedWork, ServiceWork, Step};
 use crate::stopping::dependents_first;
 use crate::strategy::{goes_first, needs_image_first};
-use crate::{ContainerRef, CurrentState, LockedStep, LockedWork, Plan, ServiceWork, Step, Subject};
+use crate::subject::Subject;
 use service::plan_service;
-
-/// One app, as it is and as it should be.
-pub(crate) struct App<'a> {
-    pub current: &'a CurrentState,
-    pub uuid: &'a AppUuid,
-    /// `None` if the app must be removed.
-    pub desired: Option<&'a DesiredApp>,
-    pub containers: Vec<&'a CurrentService>,
-    placements: BTreeMap<&'a ServiceName, Placement<'a>>,
-}
-
-impl<'a> App<'a> {
-    fn look(current: &'a CurrentState, uuid: &'a AppUuid, desired: Option<&'a DesiredApp>) -> Self {
-        let containers = current.services.iter();
-        let services = desired.iter().flat_map(|app| app.services.values());
-        App {
-            current,
-            uuid,
-            desired,
-            containers: containers.filter(|c| c.key.app == *uuid).collect(),
-            placements: services
-                .map(|service| (&service.key.service, place(current, service)))
-                .collect(),
-        }
-    }
-
-    /// Returns the placement of `service`, which belongs to this app.
-    pub(crate) fn placement(&self, service: &DesiredService) -> &Placement<'a> {
-        const NOWHERE: &Placement<'_> = &Placement::Missing(None);
-        self.placements.get(&service.key.service).unwrap_or(NOWHERE)
-    }
-
-    /// Returns the reason for removing parts of the app that the target does not contain.
-    pub(crate) fn removal_reason(&self) -> StepReason {
-        if self.current.purged.contains(self.uuid) {
-            StepReason::Purge
-        } else {
-            StepReason::NotInTarget
-        }
-    }
-
-    fn id(&self) -> Option<AppId> {
-        let current = self.containers.first().map(|container| container.app_id);
-        self.desired.map(|app| app.id).or(current)
-    }
-}
-
-/// Steps and waits of the app that is being planned.
-#[derive(Default)]
-pub(crate) struct Draft {
-    pub(crate) plan: Plan,
-    /// Something about the app is in flight, or left to a later plan.
-    pub(crate) unfinished: bool,
-    /// The locks, if held, are still needed.
-    pub(crate) keep_locks: bool,
-}
-
-impl Draft {
-    /// Records that further planning depends on a step that is in flight.
-    pub(crate) fn wait_for_step_in_flight(&mut self) {
-        self.unfinished = true;
-        self.keep_locks = true;
-    }
-
-    /// Returns whether a step about `service` may be planned now.
-    fn is_free(&mut self, current: &CurrentState, service: &ServiceKey) -> bool {
-        let gate = self.plan.gate(current, &Subject::Service(service.clone()));
-        if gate == Gate::Busy {
-            self.wait_for_step_in_flight();
-        }
-        gate == Gate::Open
-    }
-}
 
 pub(crate) fn plan_app<'a>(
     current: &'a CurrentState,

@@ -15,8 +15,12 @@ use device_types::plan::Blocker;
 use device_types::plan::StepReason;
 
 use self::model::DeviceModel;
+use crate::blocked_subject::BlockedSubject;
 use crate::component::has_component;
-use crate::{BlockedSubject, CurrentState, LockedStep, Step, Subject, plan};
+use crate::current::CurrentState;
+use crate::planner::plan;
+use crate::step::{LockedStep, Step};
+use crate::subject::Subject;
 
 /// More than any target of an allowed size needs; it still ends the loop if two rules contradict each other.
 const MAX_PLANS: usize = 500;

@@ -10,9 +10,10 @@ use model::{
 };
 
 use crate::app::App;
-use crate::components::ComponentState;
+use crate::component_state::ComponentState;
+use crate::current::CurrentState;
 use crate::placement::short_reference;
-use crate::{CurrentState, Subject};
+use crate::subject::Subject;
 
 /// The fate of the newest container of a service of the target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

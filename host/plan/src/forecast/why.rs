@@ -7,7 +7,8 @@ use device_types::plan::StepReason;
 use model::ServiceKey;
 
 use super::AnyStep;
-use crate::{LockedStep, Step, Subject};
+use crate::step::{LockedStep, Step};
+use crate::subject::Subject;
 
 /// Causes of steps that the state before them does not show.
 #[derive(Debug, Default)]
