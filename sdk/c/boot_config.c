@@ -93,18 +93,12 @@ plugin_callback_code_t exports_platform_supervisor_boot_config_set(setting_list_
 }
 
 // No call returns to the host before it is over.
+#define NO_CALLBACK(function)                                                                                            \
+    plugin_callback_code_t exports_platform_supervisor_boot_config_##function##_callback(plugin_event_t *event) {        \
+        (void)event;                                                                                                     \
+        abort();                                                                                                         \
+    }
 
-plugin_callback_code_t exports_platform_supervisor_boot_config_get_callback(plugin_event_t *event) {
-    (void)event;
-    abort();
-}
-
-plugin_callback_code_t exports_platform_supervisor_boot_config_compare_callback(plugin_event_t *event) {
-    (void)event;
-    abort();
-}
-
-plugin_callback_code_t exports_platform_supervisor_boot_config_set_callback(plugin_event_t *event) {
-    (void)event;
-    abort();
-}
+NO_CALLBACK(get)
+NO_CALLBACK(compare)
+NO_CALLBACK(set)

@@ -78,28 +78,14 @@ plugin_callback_code_t exports_platform_supervisor_os_update_roll_back(void) {
 }
 
 // No call returns to the host before it is over.
+#define NO_CALLBACK(function)                                                                                            \
+    plugin_callback_code_t exports_platform_supervisor_os_update_##function##_callback(plugin_event_t *event) {          \
+        (void)event;                                                                                                     \
+        abort();                                                                                                         \
+    }
 
-plugin_callback_code_t exports_platform_supervisor_os_update_status_callback(plugin_event_t *event) {
-    (void)event;
-    abort();
-}
-
-plugin_callback_code_t exports_platform_supervisor_os_update_stage_callback(plugin_event_t *event) {
-    (void)event;
-    abort();
-}
-
-plugin_callback_code_t exports_platform_supervisor_os_update_activate_callback(plugin_event_t *event) {
-    (void)event;
-    abort();
-}
-
-plugin_callback_code_t exports_platform_supervisor_os_update_commit_callback(plugin_event_t *event) {
-    (void)event;
-    abort();
-}
-
-plugin_callback_code_t exports_platform_supervisor_os_update_roll_back_callback(plugin_event_t *event) {
-    (void)event;
-    abort();
-}
+NO_CALLBACK(status)
+NO_CALLBACK(stage)
+NO_CALLBACK(activate)
+NO_CALLBACK(commit)
+NO_CALLBACK(roll_back)

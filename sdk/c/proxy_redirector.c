@@ -162,28 +162,14 @@ plugin_callback_code_t exports_platform_supervisor_proxy_redirector_apply(void) 
 }
 
 // No call returns to the host before it is over.
+#define NO_CALLBACK(function)                                                                                            \
+    plugin_callback_code_t exports_platform_supervisor_proxy_redirector_##function##_callback(plugin_event_t *event) {   \
+        (void)event;                                                                                                     \
+        abort();                                                                                                         \
+    }
 
-plugin_callback_code_t exports_platform_supervisor_proxy_redirector_get_callback(plugin_event_t *event) {
-    (void)event;
-    abort();
-}
-
-plugin_callback_code_t exports_platform_supervisor_proxy_redirector_set_callback(plugin_event_t *event) {
-    (void)event;
-    abort();
-}
-
-plugin_callback_code_t exports_platform_supervisor_proxy_redirector_no_proxy_callback(plugin_event_t *event) {
-    (void)event;
-    abort();
-}
-
-plugin_callback_code_t exports_platform_supervisor_proxy_redirector_set_no_proxy_callback(plugin_event_t *event) {
-    (void)event;
-    abort();
-}
-
-plugin_callback_code_t exports_platform_supervisor_proxy_redirector_apply_callback(plugin_event_t *event) {
-    (void)event;
-    abort();
-}
+NO_CALLBACK(get)
+NO_CALLBACK(set)
+NO_CALLBACK(no_proxy)
+NO_CALLBACK(set_no_proxy)
+NO_CALLBACK(apply)

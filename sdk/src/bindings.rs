@@ -24,42 +24,65 @@ pub mod capabilities {
     });
 }
 
-/// The exports of a plugin that answers HTTP requests.
-pub mod endpoint {
-    wit_bindgen::generate!({
-        path: "../wit",
-        inline: "
-            package platform:sdk;
-            world endpoint {
-                export platform:supervisor/handler@1.4.0;
-            }
-        ",
-        world: "platform:sdk/endpoint",
-        pub_export_macro: true,
-        export_macro_name: "export_endpoint",
-        generate_all,
-    });
+/// Generates the bindings of a world that a plugin exports, in a module, with the macro that exports it. What is passed on
+/// to wit-bindgen must be literals, so the name of the world and of the macro cannot be made from that of the module.
+macro_rules! exported_world {
+    ($(#[$doc:meta])* $module:ident, $export_macro:tt, $world:tt, $declaration:tt) => {
+        $(#[$doc])*
+        pub mod $module {
+            wit_bindgen::generate!({
+                path: "../wit",
+                inline: $declaration,
+                world: $world,
+                pub_export_macro: true,
+                export_macro_name: $export_macro,
+                generate_all,
+            });
+        }
+    };
 }
 
-/// The exports of a plugin that provides the action `identify`, and the one import that only it has.
-pub mod identifier {
-    wit_bindgen::generate!({
-        path: "../wit",
-        inline: "
-            package platform:sdk;
-            world identifier {
-                import platform:supervisor/identify-window@1.4.0;
-                export platform:supervisor/identify@1.4.0;
-            }
-        ",
-        world: "platform:sdk/identifier",
-        pub_export_macro: true,
-        export_macro_name: "export_identifier",
-        generate_all,
-    });
+exported_world! {
+    /// The exports of a plugin that answers HTTP requests.
+    endpoint, "export_endpoint", "platform:sdk/endpoint",
+    "package platform:sdk; world endpoint { export platform:supervisor/handler@1.4.0; }"
 }
 
-/// The exports of a plugin that provides the action `proxy-redirector`.
+exported_world! {
+    /// The exports of a plugin that provides the action `identify`, and the one import that only it has.
+    identifier, "export_identifier", "platform:sdk/identifier",
+    "package platform:sdk; world identifier {
+        import platform:supervisor/identify-window@1.4.0;
+        export platform:supervisor/identify@1.4.0;
+    }"
+}
+
+exported_world! {
+    /// The exports of a plugin that provides the action `boot-config`.
+    boot, "export_boot", "platform:sdk/boot",
+    "package platform:sdk; world boot { export platform:supervisor/boot-config@1.4.0; }"
+}
+
+exported_world! {
+    /// The exports of a plugin that provides the action `os-update`.
+    os_updater, "export_os_updater", "platform:sdk/os-updater",
+    "package platform:sdk; world os-updater { export platform:supervisor/os-update@1.4.0; }"
+}
+
+exported_world! {
+    /// The exports of a plugin that is called for events.
+    watcher, "export_watcher", "platform:sdk/watcher",
+    "package platform:sdk; world watcher { export platform:supervisor/events@1.4.0; }"
+}
+
+exported_world! {
+    /// The exports of a plugin that performs its own actions.
+    provider, "export_provider", "platform:sdk/provider",
+    "package platform:sdk; world provider { export platform:supervisor/action-provider@1.4.0; }"
+}
+
+/// The exports of a plugin that provides the action `proxy-redirector`. Unlike the others it takes the types of the
+/// imports, so that a plugin can pass on what it reads.
 pub mod proxy {
     wit_bindgen::generate!({
         path: "../wit",
@@ -75,73 +98,5 @@ pub mod proxy {
         with: {
             "platform:supervisor/proxy-types@1.4.0": super::capabilities::platform::supervisor::proxy_types,
         },
-    });
-}
-
-/// The exports of a plugin that provides the action `boot-config`.
-pub mod boot {
-    wit_bindgen::generate!({
-        path: "../wit",
-        inline: "
-            package platform:sdk;
-            world boot {
-                export platform:supervisor/boot-config@1.4.0;
-            }
-        ",
-        world: "platform:sdk/boot",
-        pub_export_macro: true,
-        export_macro_name: "export_boot",
-        generate_all,
-    });
-}
-
-/// The exports of a plugin that provides the action `os-update`.
-pub mod os_updater {
-    wit_bindgen::generate!({
-        path: "../wit",
-        inline: "
-            package platform:sdk;
-            world os-updater {
-                export platform:supervisor/os-update@1.4.0;
-            }
-        ",
-        world: "platform:sdk/os-updater",
-        pub_export_macro: true,
-        export_macro_name: "export_os_updater",
-        generate_all,
-    });
-}
-
-/// The exports of a plugin that is called for events.
-pub mod watcher {
-    wit_bindgen::generate!({
-        path: "../wit",
-        inline: "
-            package platform:sdk;
-            world watcher {
-                export platform:supervisor/events@1.4.0;
-            }
-        ",
-        world: "platform:sdk/watcher",
-        pub_export_macro: true,
-        export_macro_name: "export_watcher",
-        generate_all,
-    });
-}
-
-/// The exports of a plugin that performs its own actions.
-pub mod provider {
-    wit_bindgen::generate!({
-        path: "../wit",
-        inline: "
-            package platform:sdk;
-            world provider {
-                export platform:supervisor/action-provider@1.4.0;
-            }
-        ",
-        world: "platform:sdk/provider",
-        pub_export_macro: true,
-        export_macro_name: "export_provider",
-        generate_all,
     });
 }

@@ -13,12 +13,14 @@ use crate::rust_code;
 use crate::text_files::TextFile;
 
 /// The folders of the crates that are checked.
-const FOLDERS: [&str; 5] = [
+const FOLDERS: [&str; 7] = [
     "cloud/core/src/",
     "cloud/dashboard/src/",
     "cloud/data/src/",
     "cloud/server/src/",
     "host/api/src/",
+    "host/cloud-link/src/",
+    "host/plan/src/",
 ];
 /// The beginning of a declaration of tests. Tests in the same file are its end.
 const TESTS: &str = "#[cfg(test)]\nmod ";

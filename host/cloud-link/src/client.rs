@@ -11,8 +11,6 @@ mod lasting;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::FutureExt;
-use futures::future::BoxFuture;
 use http::header::{
     ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_TYPE, ETAG, HeaderValue, IF_NONE_MATCH,
 };
@@ -24,7 +22,6 @@ use serde_json::Value;
 
 use crate::identity::Identity;
 use crate::payload;
-use crate::poll::Source;
 use answer::{collect, read, refusal};
 use error::unreachable;
 
@@ -276,16 +273,6 @@ impl Client {
 fn is_name(name: &str) -> bool {
     let byte = |byte: u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_');
     !name.is_empty() && name.len() <= 64 && name.bytes().all(byte)
-}
-
-impl Source for Client {
-    fn target<'a>(
-        &'a self,
-        etag: Option<&'a str>,
-        limit: Duration,
-    ) -> BoxFuture<'a, Result<TargetAnswer, CloudError>> {
-        Client::target(self, etag, limit).boxed()
-    }
 }
 
 #[cfg(test)]

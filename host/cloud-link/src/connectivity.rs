@@ -10,7 +10,7 @@ use reqwest::Url;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::Device;
+use crate::poll::Device;
 
 /// The pause between two attempts.
 const PERIOD: Duration = Duration::from_secs(10);

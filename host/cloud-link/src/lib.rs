@@ -16,7 +16,9 @@
 
 #![warn(missing_docs)]
 
+mod blocking;
 mod client;
+mod clock;
 mod connectivity;
 mod identity;
 mod logs;
@@ -26,23 +28,16 @@ mod provisioning;
 mod queue;
 mod report;
 mod retry;
+mod target_source;
 mod tunnel;
-
-use std::error::Error;
 
 pub use client::{Client, CloudError, Connections, TargetAnswer, user_agent};
 pub use connectivity::Connectivity;
 pub use identity::{ConfigFile, DeviceIdentity, Identity, IdentityError, PlainHttp, establish};
 pub use logs::{CloudLogSink, LogLine, LogShipping, LogSink, LogSource, upload_logs};
-pub use poll::{Device, Poll, Settings, Source, TargetRefusal};
+pub use poll::{Device, Poll, Settings, TargetRefusal};
 pub use provisioning::{Description, IntroductionRecord, IntroductionSource, ProvisioningState};
 pub use queue::{Queue, QueueError, Sink};
 pub use report::{METRICS, PLUGIN_FIELDS, StateSource, report};
+pub use target_source::Source;
 pub use tunnel::keep_tunnel;
-
-/// Does work on a thread that may block: the disk may be slow.
-async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, Box<dyn Error + Send + Sync>> + Send + 'static,
-) -> Result<T, Box<dyn Error + Send + Sync>> {
-    tokio::task::spawn_blocking(work).await?
-}

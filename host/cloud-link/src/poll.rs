@@ -18,16 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::client::{CloudError, TargetAnswer};
 use crate::retry;
-
-/// The source of targets. [`crate::Client`] implements it; tests have others.
-pub trait Source: Send + Sync + 'static {
-    /// Returns the target, unless it still matches `etag`. `limit` is for each phase of the exchange.
-    fn target<'a>(
-        &'a self,
-        etag: Option<&'a str>,
-        limit: Duration,
-    ) -> BoxFuture<'a, Result<TargetAnswer, CloudError>>;
-}
+use crate::target_source::Source;
 
 /// The receiver of targets and the source of the poll's settings. The binary implements it over the reconciler.
 pub trait Device: Send + Sync + 'static {

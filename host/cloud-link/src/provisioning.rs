@@ -20,7 +20,7 @@ use model::{ApiKey, error_chain};
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
-use crate::blocking;
+use crate::blocking::blocking;
 use crate::client::{Client, CloudError};
 use crate::identity::{ConfigFile, IdentityError, number};
 use crate::poll::Device;

@@ -20,7 +20,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::blocking;
+use crate::blocking::blocking;
 use crate::client::{Client, CloudError};
 use crate::poll::Device;
 use crate::retry;

@@ -4,7 +4,7 @@ use std::fmt;
 
 use device_types::plan::Blocker;
 
-use crate::Subject;
+use crate::subject::Subject;
 
 /// Something that the target needs but that cannot be done now.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,5 +1,8 @@
 //! The observed state: everything that a plan may depend on.
 
+mod host;
+mod os;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use device_types::Moment;
@@ -8,7 +11,12 @@ use model::{
     AppUuid, Commit, ContainerId, CurrentService, DesiredNetwork, EngineKind, Image, ImageRef,
 };
 
-use crate::{ComponentKind, CurrentHost, CurrentOs, ReplacedKeys, Subject};
+use crate::component::ComponentKind;
+use crate::replaced_keys::ReplacedKeys;
+use crate::subject::Subject;
+
+pub use self::host::CurrentHost;
+pub use self::os::{CurrentOs, OsAttempt, OsPhase, OsStatus, OsVerdict};
 
 /// The state of the device at one moment.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

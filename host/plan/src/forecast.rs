@@ -15,8 +15,12 @@ use device_types::plan::Blocker;
 use device_types::plan::StepReason;
 
 use self::model::DeviceModel;
+use crate::blocked_subject::BlockedSubject;
 use crate::component::has_component;
-use crate::{BlockedSubject, CurrentState, LockedStep, Step, Subject, plan};
+use crate::current::CurrentState;
+use crate::planner::plan;
+use crate::step::{LockedStep, Step};
+use crate::subject::Subject;
 
 /// More than any target of an allowed size needs; it still ends the loop if two rules contradict each other.
 const MAX_PLANS: usize = 500;
@@ -85,7 +89,7 @@ pub fn forecast(current: &CurrentState, desired: &DesiredState) -> Forecast {
         forecast: Forecast::default(),
     };
     // The forecast includes the next update.
-    walk.causes.replaced_keys = std::mem::take(&mut walk.model.state.replaced_keys);
+    walk.model.state.replaced_keys.begin_update();
     let mut stage = 1;
     for _ in 0..MAX_PLANS {
         let next = plan(&walk.model.state, desired);
@@ -158,7 +162,7 @@ impl ForecastWalk<'_> {
     }
 
     fn note(&mut self, stage: usize, step: AnyStep) {
-        let reason = self.causes.explain(&step, &self.model.state);
+        let reason = self.causes.explain(&step);
         let app = self.app_of(&step);
         let mut foreseen = ForecastStep {
             stage,

@@ -1,33 +1,20 @@
 //! The host itself: its configuration, and the reboot that parts of it and some services wait for
 //! (docs/spec/device.md#reboot-due).
 
-use std::collections::BTreeSet;
 use strum::VariantArray;
 
 use device_types::plan::Blocker;
-use model::{AppUuid, BootId, DesiredHost, DesiredService, HostPart};
+use model::{BootId, DesiredHost, DesiredService, HostPart};
 
+use crate::current::CurrentState;
 use crate::os::OsReboot;
+use crate::plan::Plan;
 use crate::services::ServicePlan;
-use crate::{CurrentState, Plan, Step, Subject};
+use crate::step::Step;
+use crate::subject::Subject;
 
 /// The maximum number of reboots in a row for a target that is never reached.
 pub const MOST_REBOOTS: u32 = 3;
-
-/// The known state of the host.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct CurrentHost {
-    /// The parts that differ from the target.
-    pub differs: BTreeSet<HostPart>,
-    /// The current boot of the host. If it is unknown, no service waits for the next.
-    pub boot: Option<BootId>,
-    /// Whether something was configured in this boot that takes effect with the next.
-    pub reboot_due: bool,
-    /// The number of reboots for the target since it was last reached or replaced.
-    pub reboots: u32,
-    /// Apps whose services somebody has requested to start: these do not wait for a reboot.
-    pub acting: BTreeSet<AppUuid>,
-}
 
 /// Plans the host's part, after the steps of all apps.
 pub(crate) fn plan_host(current: &CurrentState, desired: Option<&DesiredHost>, plan: &mut Plan) {

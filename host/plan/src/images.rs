@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 
 use model::{DesiredService, DesiredState, EngineKind, ImageRef};
 
+use crate::current::CurrentState;
 use crate::placement::{is_same_image, names, short_reference};
-use crate::{CurrentState, ImageUser, Plan, Step};
+use crate::plan::Plan;
+use crate::step::{ImageUser, Step};
 
 /// The images to pull, each once, no matter how many services need it.
 #[derive(Debug, Default)]

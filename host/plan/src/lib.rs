@@ -6,13 +6,13 @@
 //! then. So a plan is never stored, and a kill at any moment costs one pass.
 //!
 //! ```text
-//! plan ── app ──┬─ placement   the engine of each service, and whether its image is available
-//!               ├─ services    keep, rename, replace or remove each container
-//!               ├─ components  volumes and networks
-//!               └─ strategy    when an old container may be removed
-//!      ├─ images               pulls, and removal of unused images
-//!      ├─ host                 its configuration, and a reboot if something waits for one
-//!      └─ os                   updates of its operating system, and roll-backs
+//! planner ─┬─ app_plan ──┬─ placement   the engine of each service, and whether its image is available
+//!          │             ├─ services    keep, rename, replace or remove each container
+//!          │             ├─ components  volumes and networks
+//!          │             └─ strategy    when an old container may be removed
+//!          ├─ images                    pulls, and removal of unused images
+//!          ├─ host                      its configuration, and a reboot if something waits for one
+//!          └─ os                        updates of its operating system, and roll-backs
 //! ```
 //!
 //! [`forecast()`] shows what later plans would do, by applying them to a model; nothing acts on it.
@@ -24,16 +24,20 @@
 #![warn(missing_docs)]
 
 mod app;
+mod app_plan;
 mod blocked_subject;
 mod component;
+mod component_state;
 mod components;
 mod current;
+mod draft;
 mod forecast;
 mod host;
 mod images;
 mod os;
 mod placement;
 mod plan;
+mod planner;
 mod replaced_keys;
 mod services;
 mod step;
@@ -43,12 +47,15 @@ mod subject;
 
 pub use blocked_subject::BlockedSubject;
 pub use component::{ComponentKind, DesiredComponent, has_component};
-pub use current::{CurrentComponent, CurrentState, EngineHealth, Failure};
+pub use current::{
+    CurrentComponent, CurrentHost, CurrentOs, CurrentState, EngineHealth, Failure, OsAttempt,
+    OsPhase, OsStatus, OsVerdict,
+};
 pub use forecast::{AnyStep, Forecast, ForecastStep, forecast, is_foreseen};
-pub use host::{CurrentHost, MOST_REBOOTS};
-pub use os::{CurrentOs, OsAttempt, OsPhase, OsStatus, OsVerdict};
+pub use host::MOST_REBOOTS;
 pub use placement::{is_same_image, names};
-pub use plan::{Plan, plan};
+pub use plan::Plan;
+pub use planner::plan;
 pub use replaced_keys::ReplacedKeys;
 pub use step::{ContainerRef, ImageUser, LockedStep, LockedWork, ServiceWork, StartService, Step};
 pub use subject::Subject;

@@ -4,7 +4,8 @@
 use device_types::plan::Blocker;
 use model::{DesiredService, EngineKind, Image, ImageRef};
 
-use crate::{CurrentState, Subject};
+use crate::current::CurrentState;
+use crate::subject::Subject;
 
 /// Where a service runs, according to its image.
 #[derive(Debug, Clone)]

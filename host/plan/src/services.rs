@@ -10,9 +10,10 @@ use model::{
 };
 
 use crate::app::App;
-use crate::components::ComponentState;
+use crate::component_state::ComponentState;
+use crate::current::CurrentState;
 use crate::placement::short_reference;
-use crate::{CurrentState, Subject};
+use crate::subject::Subject;
 
 /// The fate of the newest container of a service of the target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -214,9 +215,12 @@ fn check_current(
     if image.is_some_and(|it| it.engine != container.engine || it.id != container.engine_image) {
         return Err(StepReason::ImageChanged);
     }
-    let is_made_so = container.digest.as_deref() == Some(desired.digest.as_str())
-        || app.current.replaced_keys.concerns(container);
-    if !is_made_so {
+    let is_made_so = container.digest.as_deref() == Some(desired.digest.as_str());
+    let has_old_key = !is_made_so && app.current.replaced_keys.concerns(container);
+    if has_old_key && app.current.replaced_keys.are_due() {
+        return Err(StepReason::KeyReplaced);
+    }
+    if !is_made_so && !has_old_key {
         // An image that is not present yet can be compared with the container's only by its name.
         let has_other_name =
             short_reference(&container.image) != short_reference(desired.config.image.as_str());

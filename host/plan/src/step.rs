@@ -10,7 +10,8 @@ use model::{
     EngineImageId, EngineKind, HostPart, ImageId, ImageRef, OsVersion, ServiceKey, ServiceName,
 };
 
-use crate::{ComponentKind, DesiredComponent, Subject};
+use crate::component::{ComponentKind, DesiredComponent};
+use crate::subject::Subject;
 
 /// A step to take now. All steps of one plan may run in parallel.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -3,7 +3,9 @@
 
 use model::{CurrentService, ServiceKey};
 
-use crate::{CurrentState, LockedStep, ServiceWork, Subject};
+use crate::current::CurrentState;
+use crate::step::{LockedStep, ServiceWork};
+use crate::subject::Subject;
 
 /// Removes from `work` what belongs in a later plan, once the services that depend on it have stopped; returns whether
 /// anything was removed.

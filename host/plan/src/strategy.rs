@@ -4,7 +4,7 @@ use device_types::plan::Blocker;
 use model::{DesiredService, UpdateStrategy};
 
 use crate::app::App;
-use crate::components::ComponentState;
+use crate::component_state::ComponentState;
 use crate::placement::Placement;
 use crate::services::{Disposition, ServicePlan};
 

@@ -4,7 +4,7 @@ use std::fmt;
 
 use model::{AppUuid, ContainerId, EngineKind, HostPart, ImageRef, ServiceKey};
 
-use crate::ComponentKind;
+use crate::component::ComponentKind;
 
 /// The subject of a step. At most one step per subject is in flight, and failures are counted per subject.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use http::Method;
+
 use crate::loaded::LoadedPlugin;
 
 /// The result of looking up a request.
@@ -11,8 +13,8 @@ pub enum RouteLookup {
     Route(RouteMatch),
     /// The path belongs to a plugin, but the method is not allowed: answer 405.
     MethodNotAllowed {
-        /// The value of the header `Allow`.
-        allow: String,
+        /// The methods of the path's routes.
+        methods: Vec<Method>,
     },
     /// A plugin that is being loaded may answer it: wait for [`crate::Plugins::wait_until_served`], and answer 503 if it still
     /// does not serve.

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use http::Method;
-use plugin_manifest::{Pattern, PatternError, Route, allowed_methods, route_method};
+use plugin_manifest::{Pattern, PatternError, Route, route_method};
 
 /// The values of a pattern's `:names`.
 type Params = Vec<(String, String)>;
@@ -37,8 +37,8 @@ pub(crate) enum Lookup<'a, P> {
         route: usize,
         params: Params,
     },
-    /// The path is known, but not for this method: the allowed methods, for the header `Allow`.
-    MethodNotAllowed(String),
+    /// The path is known, but not for this method: the methods of its routes.
+    MethodNotAllowed(Vec<Method>),
     None,
 }
 
@@ -131,13 +131,13 @@ impl<P> Routes<P> {
             };
         }
         let mut best: Option<(&Entry<P>, Params)> = None;
-        let mut others: Vec<&Method> = Vec::new();
+        let mut others: Vec<Method> = Vec::new();
         for entry in &self.entries {
             let Some(params) = entry.route.pattern.matches(path) else {
                 continue;
             };
             if entry.route.method != *method {
-                others.push(&entry.route.method);
+                others.push(entry.route.method.clone());
             } else if best
                 .as_ref()
                 .is_none_or(|(best, _)| best.route.pattern.rank() < entry.route.pattern.rank())
@@ -152,7 +152,7 @@ impl<P> Routes<P> {
                 params,
             },
             None if others.is_empty() => Lookup::None,
-            None => Lookup::MethodNotAllowed(allowed_methods(others)),
+            None => Lookup::MethodNotAllowed(others),
         }
     }
 
@@ -170,6 +170,8 @@ impl<P> Routes<P> {
 
 #[cfg(test)]
 mod tests {
+    use plugin_manifest::allowed_methods;
+
     use super::*;
 
     fn routes(list: &[&str]) -> Vec<Route> {
@@ -226,7 +228,7 @@ mod tests {
                     let Route { method, pattern } = &owned(plugin)[route];
                     format!("{plugin} {method} {pattern} {params:?}")
                 }
-                Lookup::MethodNotAllowed(allow) => format!("405 {allow}"),
+                Lookup::MethodNotAllowed(methods) => format!("405 {}", allowed_methods(&methods)),
                 Lookup::None => "404".to_owned(),
             };
             assert_eq!(found, expected, "{method} {path}");

@@ -107,7 +107,7 @@ impl Table {
                 route,
                 params,
             }),
-            Lookup::MethodNotAllowed(allow) => RouteLookup::MethodNotAllowed { allow },
+            Lookup::MethodNotAllowed(methods) => RouteLookup::MethodNotAllowed { methods },
             Lookup::None => RouteLookup::None,
         }
     }

@@ -3,5 +3,5 @@
 
 /// Returns the milliseconds since the epoch.
 pub(crate) fn now_ms() -> i64 {
-    jiff::Timestamp::now().as_millisecond()
+    device_types::Moment::now().0
 }

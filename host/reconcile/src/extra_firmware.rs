@@ -20,7 +20,7 @@ pub(crate) async fn ensure(
     if !config.mounts.iter().any(is_it) {
         return Ok(());
     }
-    let device = context.journal.store().device_uuid();
+    let device = context.persistence.store().device_uuid();
     let config = VolumeConfig {
         driver: "local".into(),
         labels: context.branding.device_labels(device),

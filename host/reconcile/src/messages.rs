@@ -130,7 +130,7 @@ pub(crate) enum Command {
     /// The host did not go down: everything continues.
     Resume,
     /// Queries the names of the target's volumes at the engines.
-    WantedVolumes(oneshot::Sender<BTreeSet<String>>),
+    TargetVolumes(oneshot::Sender<BTreeSet<String>>),
     /// Only asks for an answer, which is the dropping of the sender.
     Answer(oneshot::Sender<()>),
     /// Queries the state of the loop, for a forecast.

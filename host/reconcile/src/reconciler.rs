@@ -172,7 +172,7 @@ impl Reconciler {
         self.inner.ended.cancelled().await;
         let reconciler = self.clone();
         let keeping = move || {
-            let store = reconciler.inner.context.journal.store();
+            let store = reconciler.inner.context.persistence.store();
             reconciler.hub().keep_positions(store);
         };
         let _ = tokio::task::spawn_blocking(keeping).await;

@@ -24,7 +24,7 @@ use crate::{EffectiveSettings, Host, Locks, Moments, SigningState};
 pub(crate) struct StepContext {
     pub engines: Engines,
     pub branding: Branding,
-    pub journal: Persistence,
+    pub persistence: Persistence,
     pub locks: Locks,
     pub host: Arc<dyn Host>,
     pub telemetry: Telemetry,
@@ -120,7 +120,7 @@ impl StepContext {
     /// Writes to the store, and then informs the loop.
     pub(crate) async fn record(&self, record: StoredRecord) -> Result<(), String> {
         let written = record.clone();
-        let written = self.journal.call(move |store| written.write(store));
+        let written = self.persistence.call(move |store| written.write(store));
         written.await?;
         self.send(Message::Stored(record));
         Ok(())
@@ -132,9 +132,9 @@ impl StepContext {
         what: &'static str,
         write: impl FnOnce(&Store) -> Result<(), StoreError> + Send + 'static,
     ) {
-        let journal = self.journal.clone();
+        let persistence = self.persistence.clone();
         tokio::spawn(async move {
-            if let Err(why) = journal.call(write).await {
+            if let Err(why) = persistence.call(write).await {
                 tracing::warn!("failed to {what}: {why}");
             }
         });

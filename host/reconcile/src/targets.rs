@@ -52,7 +52,7 @@ impl Targets {
 
     /// Returns the target in local mode: the local target, and the cloud's non-fleet apps
     /// (docs/spec/device.md#local-mode).
-    pub(crate) fn wanted_in_local_mode(&self) -> ActiveTarget {
+    pub(crate) fn target_in_local_mode(&self) -> ActiveTarget {
         let local = self.local.as_ref();
         let mut desired =
             local.map_or_else(DesiredState::default, |local| (*local.desired).clone());
@@ -74,7 +74,7 @@ impl Targets {
     }
 
     /// Returns the target outside local mode; `None` if the cloud has not sent one yet.
-    pub(crate) fn wanted_of_the_cloud(&self) -> Option<ActiveTarget> {
+    pub(crate) fn target_of_the_cloud(&self) -> Option<ActiveTarget> {
         self.cloud.as_ref().map(|cloud| ActiveTarget {
             target: Some(Arc::clone(&cloud.target)),
             desired: (*cloud.desired).clone(),

@@ -129,7 +129,7 @@ impl ReconcilerTask {
         let settings = EffectiveSettings {
             settings: self.target.settings.clone(),
             variables: self.host.variables(),
-            exposure: Exposure::from_desired(self.target.desired.as_ref(), self.local_mode.is_on()),
+            exposure: Exposure::from_desired(self.target.desired(), self.local_mode.is_on()),
         };
         publish(&self.context.channels.effective_settings, settings);
     }
@@ -182,7 +182,7 @@ impl ReconcilerTask {
             self.leave_local_mode();
             return true;
         }
-        if self.target.desired.is_some() && !self.view.is_known() {
+        if self.target.desired().is_some() && !self.view.is_known() {
             return true;
         }
         if self.host.quiesce.is_some() && self.quiesce() {
@@ -192,8 +192,8 @@ impl ReconcilerTask {
         self.look_at_releases();
         self.judge_os();
         let current = self.current();
-        let Some(desired) = self.wanted_now() else {
-            self.publication.waiting_on.clear();
+        let Some(desired) = self.effective_target() else {
+            self.publication.set_blockers(Vec::new());
             return false;
         };
         let plan = plan(&current, &desired);
@@ -201,7 +201,7 @@ impl ReconcilerTask {
         // Services do not wait for an operating system that is being staged or on trial.
         let mut applies = plan.waiting_on.iter().any(|it| it.subject != Subject::Os);
         applies |= current.busy.iter().any(|subject| *subject != Subject::Os);
-        self.publication.waiting_on = plan.waiting_on;
+        self.publication.set_blockers(plan.waiting_on);
         let mut acts = false;
         for step in plan.steps {
             let span = step_span::for_step(&step);
@@ -253,7 +253,7 @@ impl ReconcilerTask {
                 self.forget_definitions();
                 self.forget_keys();
             }
-            self.retries.steps.clear();
+            self.retries.forget_steps();
             self.target.reached();
             self.held_locks.updates.clear();
             self.forget_reboots();
@@ -267,7 +267,7 @@ impl ReconcilerTask {
         busy.extend(
             self.host
                 .os
-                .is_busy(self.wanted_os())
+                .is_busy(self.effective_os())
                 .then_some(Subject::Os),
         );
         let mut current = CurrentState {
@@ -291,7 +291,7 @@ impl ReconcilerTask {
         self.stored
             .held
             .retain(|id| self.view.container(id).is_some());
-        if self.stored.stopped.is_empty() || !self.retries.engines.is_empty() {
+        if self.stored.stopped.is_empty() || self.retries.has_silent_engines() {
             return;
         }
         for id in &self.stored.stopped {

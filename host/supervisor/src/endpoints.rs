@@ -228,12 +228,9 @@ impl api::Endpoints for PluginEndpoints {
                     async move { plugins.call(route, scope, request).await.map(Body::new) }.boxed()
                 }),
             },
-            plugins::RouteLookup::MethodNotAllowed { allow } => EndpointMatch::OtherMethods(
-                allow
-                    .split(',')
-                    .filter_map(|method| method.trim().parse().ok())
-                    .collect(),
-            ),
+            plugins::RouteLookup::MethodNotAllowed { methods } => {
+                EndpointMatch::OtherMethods(methods)
+            }
             plugins::RouteLookup::Loading { plugin: Some(name) } => {
                 EndpointMatch::Loading(format!("plugin `{name}` is being loaded"))
             }

@@ -5,6 +5,7 @@ mod c;
 mod capability_use;
 pub(crate) mod component;
 mod core_module;
+mod entry_functions;
 mod go;
 mod inputs;
 mod javascript;
@@ -187,19 +188,6 @@ fn put(component: &Path, wasm: &[u8]) -> Result<FormerSignature> {
 fn is_signed(component: &Path) -> bool {
     let wasm = std::fs::read(component).unwrap_or_default();
     signature_place(component, &wasm).is_some()
-}
-
-/// Checks that something that `plugin.toml` names can have this name in a language. `purpose` says what it does, and `kind`
-/// what it is and in which language: `function in Go`.
-///
-/// # Errors
-/// It cannot.
-fn check_identifier(name: &str, purpose: &str, kind: &str) -> Result<()> {
-    ensure!(
-        is_identifier(name),
-        "`{name}`, which {purpose}, is not the name of a {kind}"
-    );
-    Ok(())
 }
 
 /// Adds the manifest, and the description of the routes if there is one.

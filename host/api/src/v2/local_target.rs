@@ -1,7 +1,23 @@
 //! The schema of a target of local mode, for the description of the API (docs/spec/device.md#target-local).
-//! [`model::TargetState`] reads and writes such targets.
+//! [`model::TargetState`] reads and writes such targets, field by field, so there are no types to derive it from; tests
+//! of `local.rs` compare the two.
 
-use schemars::{Schema, SchemaGenerator, json_schema};
+use schemars::{JsonSchema as _, Schema, SchemaGenerator, json_schema};
+use serde_json::Value;
+
+use crate::action_body::ForceFlag;
+
+/// Returns the schema of the body of a request: the target, and whether to override update locks.
+pub(super) fn request_schema(generator: &mut SchemaGenerator) -> Schema {
+    let mut request = schema(generator);
+    let flag = ForceFlag::json_schema(generator);
+    if let (Some(Value::Object(fields)), Some(Value::Object(flag))) =
+        (request.get_mut("properties"), flag.get("properties"))
+    {
+        fields.extend(flag.clone());
+    }
+    request
+}
 
 /// Returns the schema of `{ "local": … }`. Everything but `apps` is optional; a service may have any compose field in
 /// addition to those named.
@@ -22,13 +38,18 @@ pub(super) fn schema(_: &mut SchemaGenerator) -> Schema {
             "image": { "type": "string" },
             "environment": strings,
             "labels": strings,
-            "running": { "type": "boolean", "default": true }
+            "running": { "type": "boolean", "default": true },
+            "contract": {
+                "type": "object",
+                "description": "what the service requires of the device"
+            }
         },
         "additionalProperties": true
     });
     let app = json_schema!({
         "type": "object",
         "required": ["name"],
+        "dependentRequired": { "commit": ["releaseId"] },
         "properties": {
             "name": { "type": "string" },
             "commit": { "type": "string", "description": "without it, no service of the app runs" },
@@ -56,10 +77,6 @@ pub(super) fn schema(_: &mut SchemaGenerator) -> Schema {
                     }
                 },
                 "additionalProperties": true
-            },
-            "force": {
-                "type": ["boolean", "integer", "string"],
-                "description": "in requests only: whether to override update locks that are held"
             }
         },
         "additionalProperties": true

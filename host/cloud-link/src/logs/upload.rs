@@ -1,7 +1,7 @@
 //! Sends printed lines to the cloud: in batches over the long request while that lasts, otherwise by way of the disk.
 
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use futures::StreamExt;
 use futures::future::BoxFuture;
@@ -15,6 +15,7 @@ use super::live::{self, LiveUpload};
 use super::spool::Spool;
 use super::{IDLE, LogLine, LogShipping, LogSink, LogSource};
 use crate::client::CloudError;
+use crate::clock::now_ms;
 use crate::retry;
 
 /// How long lines are collected before they are sent.
@@ -269,11 +270,9 @@ impl Upload {
 
 /// Returns a line of the supervisor's own about missing lines.
 fn notice(lines: u64, why: &str) -> Vec<Vec<u8>> {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    let now = now.map_or(0, |now| i64::try_from(now.as_millis()).unwrap_or_default());
     let line = LogLine {
         message: format!("Warning: Suppressed {lines} message(s) {why}"),
-        timestamp_ms: now,
+        timestamp_ms: now_ms(),
         service: None,
         is_stderr: false,
     };

@@ -1,13 +1,12 @@
 //! The number of the device at its cloud: from a registration, or by authenticating with a key.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
 use http::{Method, StatusCode};
 use model::ApiKey;
 use serde_json::{Map, Value, json};
 
 use super::{ProvisioningError, ProvisioningTask};
 use crate::client::{CloudError, DATA_API};
+use crate::clock::now_ms;
 use crate::identity::{number, random_key, text};
 
 /// The key of config.json that registers devices, until it has been used.
@@ -40,9 +39,8 @@ impl ProvisioningTask {
             },
             key => self.exchange(key.as_ref()).await?,
         };
-        let now = SystemTime::now().duration_since(UNIX_EPOCH);
         // A clock that was never set is not a reason to register again.
-        let now = now.map_or(1, |now| u64::try_from(now.as_millis()).unwrap_or(1).max(1));
+        let now = now_ms().max(1);
         self.write(move |config| {
             if !matches!(number(config, "registered_at"), Ok(Some(_))) {
                 config.insert("registered_at".into(), now.into());

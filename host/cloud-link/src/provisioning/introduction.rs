@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use store::Store;
 
 use super::{IntroductionRecord, ProvisioningError, ProvisioningTask};
-use crate::blocking;
+use crate::blocking::blocking;
 use crate::client::{CloudError, DATA_API, TargetAnswer};
 use crate::identity::text;
 

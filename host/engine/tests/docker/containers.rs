@@ -4,6 +4,7 @@ use std::error::Error;
 
 use bollard::query_parameters::RemoveImageOptions;
 use engine::{ContainerSpec, EngineError, LogsFrom};
+use held_port::HeldPort;
 use model::{ContainerState, ImageRef, Mount, PortMapping, Protocol};
 
 use crate::suite::{Fixture, Program, next_line};
@@ -124,8 +125,10 @@ promise!(
 
 promise!(the_error_names_a_port_that_is_in_use, |fixture| {
     let suite: &dyn Fixture = &*fixture;
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = listener.local_addr().unwrap().port();
+    // It stays this test's between the listener and the container.
+    let held = HeldPort::new().unwrap();
+    let listener = std::net::TcpListener::bind(held.address()).unwrap();
+    let port = held.address().port();
     let mut service = suite.service("web", &Program::Tick);
     service.config.ports.push(PortMapping {
         host_ip: "127.0.0.1".into(),

@@ -5,6 +5,7 @@ use std::time::Duration;
 use engine::{LogLine, LogsFrom};
 use futures::StreamExt;
 use model::ContainerState;
+use wasm_service::log_file::now_ms;
 
 use super::{Fixture, Program, next_line};
 
@@ -117,9 +118,4 @@ pub async fn bytes_that_are_not_text_do_not_stop_the_log(fixture: &dyn Fixture) 
         .await;
     assert_eq!(code, Some(0));
     assert_eq!(lines, ["a", "\u{fffd}\u{fffd}", "b"]);
-}
-
-fn now_ms() -> i64 {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    i64::try_from(since.unwrap().as_millis()).unwrap()
 }

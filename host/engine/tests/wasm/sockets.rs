@@ -318,8 +318,10 @@ fn port_is_published_by_its_own_number_and_over_udp() {
 fn a_start_with_a_port_in_use_fails_with_the_reason() {
     test(async |fixture| {
         let words: &dyn Fixture = &*fixture;
-        let holder = StdListener::bind("127.0.0.1:0").unwrap();
-        let port = holder.local_addr().unwrap().port();
+        // It stays this test's between the listener and the service.
+        let held = HeldPort::new().unwrap();
+        let listener = StdListener::bind(held.address()).unwrap();
+        let port = held.address().port();
         let service = published(fixture.runs("web", &["tick"]), port, 80);
         let id = words.create(&service).await;
         let Err(EngineError::Failed { action, source }) =
@@ -333,7 +335,7 @@ fn a_start_with_a_port_in_use_fails_with_the_reason() {
         let found = words.find(&id).await.unwrap();
         assert_eq!(found.state, ContainerState::Created);
 
-        drop(holder);
+        drop(listener);
         fixture.engine().start_container(&id).await.unwrap();
         words.wait_for(&id, ContainerState::Running).await;
     });

@@ -6,10 +6,10 @@ use model::{
 };
 use strum::VariantArray;
 
-use crate::{
-    CurrentComponent, CurrentState, LockedStep, OsAttempt, OsPhase, OsVerdict, StartService, Step,
-    Subject,
-};
+use crate::current::{CurrentComponent, CurrentState, OsAttempt, OsPhase, OsVerdict};
+use crate::placement::is_same_image;
+use crate::step::{LockedStep, StartService, Step};
+use crate::subject::Subject;
 
 /// The prefix of the ids of containers that do not exist yet.
 pub(super) const FORESEEN: &str = "foreseen-";
@@ -204,7 +204,7 @@ impl DeviceModel {
     fn remove_image(&mut self, image: &ImageRef) {
         for held in &mut self.state.images {
             held.references
-                .retain(|reference| !crate::is_same_image(reference, image));
+                .retain(|reference| !is_same_image(reference, image));
         }
         self.state.images.retain(|held| !held.references.is_empty());
         self.state.recorded_images.remove(image);

@@ -4,24 +4,23 @@
 use std::collections::BTreeMap;
 
 use device_types::plan::StepReason;
-use model::{CurrentService, ServiceKey};
+use model::ServiceKey;
 
 use super::AnyStep;
-use crate::{ContainerRef, CurrentState, LockedStep, ReplacedKeys, Step, Subject};
+use crate::step::{LockedStep, Step};
+use crate::subject::Subject;
 
 /// Causes of steps that the state before them does not show.
 #[derive(Debug, Default)]
 pub(super) struct Causes {
     /// The reasons for removals, by subject, for what is created again.
     gone: BTreeMap<Subject, StepReason>,
-    /// Services whose containers are recreated because of their API key.
-    pub(super) replaced_keys: ReplacedKeys,
 }
 
 impl Causes {
-    pub(super) fn explain(&mut self, step: &AnyStep, state: &CurrentState) -> StepReason {
+    pub(super) fn explain(&mut self, step: &AnyStep) -> StepReason {
         match step {
-            AnyStep::Locked(service, step) => self.explain_locked(service, step, state),
+            AnyStep::Locked(service, step) => self.explain_locked(service, step),
             AnyStep::Free(step) => self.explain_free(step),
         }
     }
@@ -45,24 +44,12 @@ impl Causes {
         }
     }
 
-    fn explain_locked(
-        &mut self,
-        service: &ServiceKey,
-        step: &LockedStep,
-        state: &CurrentState,
-    ) -> StepReason {
+    fn explain_locked(&mut self, service: &ServiceKey, step: &LockedStep) -> StepReason {
         let subject = Subject::Service(service.clone());
         match step {
             LockedStep::Stop { .. } => StepReason::NotToRun,
-            LockedStep::Kill {
-                container, reason, ..
-            } => {
-                let reason = self.unless_for_its_key(*reason, container, state);
-                self.went(subject, reason)
-            }
-            LockedStep::HandOver { old, reason, .. } => {
-                self.unless_for_its_key(*reason, old, state)
-            }
+            LockedStep::Kill { reason, .. } => self.went(subject, *reason),
+            LockedStep::HandOver { reason, .. } => *reason,
             LockedStep::Rename { .. } => StepReason::ReleaseChanged,
             LockedStep::RemoveImage { .. } => StepReason::MakesRoom,
             LockedStep::Start(_) => self.came_of(&subject),
@@ -77,23 +64,5 @@ impl Causes {
     fn came_of(&self, subject: &Subject) -> StepReason {
         let reason = self.gone.get(subject).copied();
         reason.unwrap_or(StepReason::Missing)
-    }
-
-    /// Returns `reason`, or [`StepReason::KeyReplaced`] if the configuration of `container` differs only in the
-    /// service's key.
-    fn unless_for_its_key(
-        &self,
-        reason: StepReason,
-        container: &ContainerRef,
-        state: &CurrentState,
-    ) -> StepReason {
-        let is_for_its_key = |held: &CurrentService| {
-            held.container == container.id && self.replaced_keys.concerns(held)
-        };
-        if reason == StepReason::ConfigurationChanged && state.services.iter().any(is_for_its_key) {
-            StepReason::KeyReplaced
-        } else {
-            reason
-        }
     }
 }

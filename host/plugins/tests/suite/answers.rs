@@ -60,7 +60,7 @@ async fn paths_and_methods_find_their_plugin() {
     let device = setup().guest("a", "").start().await;
     let find = |method: Method, path: &str| match device.plugins.find(&method, path) {
         RouteLookup::Route(route) => route.plugin().to_owned(),
-        RouteLookup::MethodNotAllowed { allow } => allow,
+        RouteLookup::MethodNotAllowed { methods } => plugin_manifest::allowed_methods(&methods),
         found => format!("{found:?}"),
     };
     assert_eq!(find(Method::GET, "/v3/a/x"), "a");

@@ -51,8 +51,8 @@ impl Reconciler {
         let target = {
             let targets = targets.borrow();
             match targets.mode {
-                LocalMode::On => Some(targets.wanted_in_local_mode()),
-                LocalMode::Leaving | LocalMode::Off => targets.wanted_of_the_cloud(),
+                LocalMode::On => Some(targets.target_in_local_mode()),
+                LocalMode::Leaving | LocalMode::Off => targets.target_of_the_cloud(),
             }
         };
         // If the loop has ended, the next start reads the key.

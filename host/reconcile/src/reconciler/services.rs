@@ -27,7 +27,7 @@ impl Reconciler {
     /// Returns the reason why a volume could not be removed; others may have been.
     pub async fn clean_up_volumes(&self) -> Result<(), String> {
         let context = &self.inner.context;
-        let names = self.ask(Command::WantedVolumes).await;
+        let names = self.ask(Command::TargetVolumes).await;
         let mut names = names.map_err(|_| stopping().to_string())?;
         // In local mode, the fleet's volumes are kept until it ends.
         if let Some(cloud) = &self.targets().borrow().cloud {

@@ -35,8 +35,8 @@ impl Reconciler {
     /// Returns [`StartError`] if the store cannot be read.
     pub fn start(config: ReconcilerConfig) -> Result<Reconciler, StartError> {
         config.moments.follow(&config.store);
-        let journal = Persistence::new(config.store.clone());
-        let mut memory = journal.recover()?;
+        let persistence = Persistence::new(config.store.clone());
+        let mut memory = persistence.recover()?;
         let facts = (config.facts)();
         let locks = Locks::new(
             &config.host_root,
@@ -52,7 +52,7 @@ impl Reconciler {
         if memory.local_mode == LocalMode::Off && memory.snapshot.is_some() {
             memory.local_mode = LocalMode::Leaving;
         } else if memory.local_mode == LocalMode::Off && !config.managed {
-            journal.enter_local_mode()?;
+            persistence.enter_local_mode()?;
             memory.local_mode = LocalMode::On;
         }
         let reader = || TargetReader {
@@ -77,9 +77,9 @@ impl Reconciler {
         };
         let (target, resumes) = match targets.mode {
             LocalMode::On if unreadable => (None, None),
-            LocalMode::On => (Some(targets.wanted_in_local_mode()), None),
-            LocalMode::Off => (targets.wanted_of_the_cloud(), None),
-            LocalMode::Leaving => (None, targets.wanted_of_the_cloud()),
+            LocalMode::On => (Some(targets.target_in_local_mode()), None),
+            LocalMode::Off => (targets.target_of_the_cloud(), None),
+            LocalMode::Leaving => (None, targets.target_of_the_cloud()),
         };
 
         let judge = TargetJudge {
@@ -100,7 +100,7 @@ impl Reconciler {
         let hub = LogHub::start(
             config.engines.clone(),
             limits.log_lines,
-            journal.store(),
+            persistence.store(),
             stop.clone(),
         );
         let context = Arc::new(StepContext {
@@ -108,7 +108,7 @@ impl Reconciler {
             telemetry: Telemetry::new(hub, config.on_event),
             channels: TargetChannels::new(targets, signing),
             branding: facts.branding.clone(),
-            journal,
+            persistence,
             locks,
             moments: config.moments,
             pulls: Semaphore::new(limits.pulls.max(1)),

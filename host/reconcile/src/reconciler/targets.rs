@@ -59,19 +59,19 @@ impl Reconciler {
             return Err(SetTargetError::NoCloud);
         }
         let ignored = self.ignored_by_engines(&read.target.desired);
-        let journal = &inner.context.journal;
+        let persistence = &inner.context.persistence;
         let variables = read.target.target.config.clone();
         // If the loop has ended, the next start applies the target.
         let _ = if leaves {
-            let noted = journal.set_local_mode(LocalMode::Leaving).await;
+            let noted = persistence.set_local_mode(LocalMode::Leaving).await;
             noted.map_err(SetTargetError::Store)?;
             self.ask(|reply| self.leave_local_mode(reply)).await
         } else {
-            let stored = journal.set_target(TargetSource::Local, body).await;
+            let stored = persistence.set_target(TargetSource::Local, body).await;
             stored.map_err(SetTargetError::Store)?;
             self.targets()
                 .send_modify(|targets| targets.local = Some(read.target));
-            let target = self.targets().borrow().wanted_in_local_mode();
+            let target = self.targets().borrow().target_in_local_mode();
             let command = |reply| Command::Target {
                 target,
                 force,
@@ -159,27 +159,27 @@ impl Reconciler {
             self.publish_signing(true, Some(refused));
         }
         let (read, body) = read?;
-        let journal = &inner.context.journal;
+        let persistence = &inner.context.persistence;
         // Before the target itself: a kill between the two costs nothing, since the same statement is accepted again.
         if let Some(accepted) = read.accepted_releases {
             let accepted = serde_json::to_value(accepted);
             let accepted = accepted.map_err(|error| SetTargetError::Store(error_chain(&error)))?;
-            let stored = journal.call(move |store| store.set_signed_targets(&accepted));
+            let stored = persistence.call(move |store| store.set_signed_targets(&accepted));
             stored.await.map_err(SetTargetError::Store)?;
         }
         let turn = targets.borrow().turn(&read.target.target);
         let (reply, acknowledged) = oneshot::channel();
         let command = match turn {
             ModeTransition::Stays => {
-                let stored = journal.set_target(TargetSource::Cloud, body).await;
+                let stored = persistence.set_target(TargetSource::Cloud, body).await;
                 stored.map_err(SetTargetError::Store)?;
                 targets.send_modify(|targets| targets.cloud = Some(read.target));
                 let targets = targets.borrow();
                 let target = match targets.local_mode() {
                     // Running containers are left alone until there is a readable local target.
                     true if inner.stored_target_is_unreadable && targets.local.is_none() => None,
-                    true => Some(targets.wanted_in_local_mode()),
-                    false => targets.wanted_of_the_cloud(),
+                    true => Some(targets.target_in_local_mode()),
+                    false => targets.target_of_the_cloud(),
                 };
                 target.map(|target| Command::Target {
                     target,
@@ -194,7 +194,7 @@ impl Reconciler {
                     ..(*read.target.target).clone()
                 };
                 let local = first.to_local_json(true);
-                let stored = journal.open_local_mode(local, body).await;
+                let stored = persistence.open_local_mode(local, body).await;
                 stored.map_err(SetTargetError::Store)?;
                 targets.send_modify(|targets| {
                     targets.mode = LocalMode::On;
@@ -204,13 +204,13 @@ impl Reconciler {
                         desired: Arc::default(),
                     });
                 });
-                let target = targets.borrow().wanted_in_local_mode();
+                let target = targets.borrow().target_in_local_mode();
                 Some(Command::EnterLocalMode { target, reply })
             }
             ModeTransition::Leaves => {
                 let stored = async {
-                    journal.set_local_mode(LocalMode::Leaving).await?;
-                    journal.set_target(TargetSource::Cloud, body).await
+                    persistence.set_local_mode(LocalMode::Leaving).await?;
+                    persistence.set_target(TargetSource::Cloud, body).await
                 };
                 stored.await.map_err(SetTargetError::Store)?;
                 targets.send_modify(|targets| targets.cloud = Some(read.target));
@@ -253,7 +253,7 @@ impl Reconciler {
             targets.local = None;
         });
         Command::LeaveLocalMode {
-            resumes: targets.borrow().wanted_of_the_cloud(),
+            resumes: targets.borrow().target_of_the_cloud(),
             reply,
         }
     }
@@ -262,7 +262,7 @@ impl Reconciler {
         TargetReader {
             facts: self.facts(),
             offers: self.inner.offers.clone(),
-            store: self.inner.context.journal.store().clone(),
+            store: self.inner.context.persistence.store().clone(),
         }
     }
 

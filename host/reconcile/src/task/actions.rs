@@ -22,7 +22,7 @@ impl ReconcilerTask {
             let Some(underway) = self.actions.for_app(&app) else {
                 continue;
             };
-            if let Some(why) = underway.refusal(self.target.desired.as_ref()) {
+            if let Some(why) = underway.refusal(self.target.desired()) {
                 self.end_action(&app, Err(ActionError::Failed(why)));
                 continue;
             }
@@ -54,7 +54,7 @@ impl ReconcilerTask {
         };
         let policy = self.policy(app);
         // A back-off of the update does not apply to the action.
-        self.retries.steps.remove(&Subject::Locks(app.clone()));
+        self.retries.forget_step(&Subject::Locks(app.clone()));
         let mut scope = LockScope::Named;
         if let Some(underway) = self.actions.for_app_mut(app) {
             scope = underway.lock_scope();
@@ -130,7 +130,7 @@ impl ReconcilerTask {
                 }
                 let (context, app) = (Arc::clone(&self.context), app.clone());
                 tokio::spawn(async move {
-                    let written = context.journal.put_action(app.clone(), stored).await;
+                    let written = context.persistence.put_action(app.clone(), stored).await;
                     context.send(Message::ActionWritten(app, number, written));
                 });
             }
@@ -185,7 +185,7 @@ impl ReconcilerTask {
         );
         // Not waited for: a purge that clears twice loses nothing that should be kept.
         tokio::spawn(async move {
-            if let Err(why) = context.journal.put_action(app, stored).await {
+            if let Err(why) = context.persistence.put_action(app, stored).await {
                 tracing::warn!("failed to store the progress of a purge: {why}");
             }
         });
@@ -210,7 +210,7 @@ impl ReconcilerTask {
         }
         let (context, app) = (Arc::clone(&self.context), app.clone());
         tokio::spawn(async move {
-            let forgotten = context.journal.forget_action(app).await;
+            let forgotten = context.persistence.forget_action(app).await;
             if let Err(why) = &forgotten {
                 tracing::warn!(
                     "failed to note that an action is done, it may be done again: {why}"

@@ -63,8 +63,7 @@ impl ReconcilerTask {
         self.retries.forget_parts_as_desired(&look);
         for (part, why) in &look.failed {
             let subject = Subject::Host(*part);
-            let failure = self.retries.steps.get(&subject);
-            if failure.is_none_or(|failure| failure.reason != *why) {
+            if self.retries.reason_of(&subject) != Some(why) {
                 let line = format!("Failed to change the host's {part} due to '{why}'");
                 self.context.telemetry.hub.warning(line);
             }
@@ -86,7 +85,7 @@ impl ReconcilerTask {
         let reasons = reasons.join(", ");
         self.in_flight.begin(Subject::Reboot);
         let count = self.host.begin_reboot(activates);
-        let (context, force) = (Arc::clone(&self.context), self.target.force);
+        let (context, force) = (Arc::clone(&self.context), self.target.is_forced());
         if count == MOST_REBOOTS {
             tracing::warn!(
                 count,
@@ -97,7 +96,7 @@ impl ReconcilerTask {
             let outcome = async {
                 // Before the reboot: otherwise a device that reboots again and again would never notice.
                 let counted = context
-                    .journal
+                    .persistence
                     .call(move |store| note_reboots(store, count));
                 counted.await?;
                 let host = Arc::clone(&context.host);

@@ -14,7 +14,7 @@ impl ReconcilerTask {
     /// Puts the target with the new key in force, without beginning an update.
     pub(super) fn take_new_keys(&mut self, mut target: ActiveTarget) {
         if self.local_mode.is_leaving() {
-            self.target.resumes = Some(target);
+            self.target.resume_with(target);
             return;
         }
         self.replace_unhealthy(&mut target.desired);
@@ -44,7 +44,7 @@ impl ReconcilerTask {
         tokio::spawn(async move {
             let _one_at_a_time = context.channels.setting.lock().await;
             needed.extend(context.channels.targets.borrow().services());
-            let forgotten = context.journal.call(move |store| {
+            let forgotten = context.persistence.call(move |store| {
                 for (app, service) in store.services_with_keys().difference(&needed) {
                     store.forget_service_key(*app, service)?;
                     tracing::info!(%app, %service, "the service is gone: its API key is no longer valid");

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use model::{DesiredState, EngineKind};
+use model::EngineKind;
 
 use super::ReconcilerTask;
 use crate::local_mode::clean_up;
@@ -16,13 +16,16 @@ impl ReconcilerTask {
         if !self.local_mode.is_on() || !self.view.is_known() {
             return;
         }
-        let answers = |engine: EngineKind| !self.retries.engines.contains_key(&engine);
+        let answers = |engine: EngineKind| !self.retries.is_silent(engine);
         if !self.local_mode.complete_snapshot(&self.view, answers) {
             return;
         }
-        match serde_json::to_value(&self.local_mode.snapshot) {
+        match serde_json::to_value(self.local_mode.snapshot()) {
             Ok(value) => {
-                let stored = self.context.journal.call(move |it| it.set_snapshot(&value));
+                let stored = self
+                    .context
+                    .persistence
+                    .call(move |it| it.set_snapshot(&value));
                 if let Err(why) = stored.await {
                     tracing::error!("failed to store the snapshot of local mode: {why}");
                 }
@@ -40,13 +43,13 @@ impl ReconcilerTask {
         };
         let context = Arc::clone(&self.context);
         let pulled = self.stored.recorded_images.clone();
-        let reenters = self.local_mode.reenters;
+        let reenters = self.local_mode.reenters();
         tokio::spawn(async move {
             clean_up(&context, &snapshot, &pulled).await;
             context.log("Left local mode");
-            let mut noted = context.journal.close_local_mode().await;
+            let mut noted = context.persistence.close_local_mode().await;
             if reenters && noted.is_ok() {
-                noted = context.journal.set_local_mode(LocalMode::On).await;
+                noted = context.persistence.set_local_mode(LocalMode::On).await;
             }
             if let Err(why) = noted {
                 tracing::error!("failed to note that local mode is over: {why}");
@@ -60,8 +63,8 @@ impl ReconcilerTask {
         self.held_locks.guards.clear();
         self.stored.commits.clear();
         if self.local_mode.is_on() {
-            self.target.desired = Some(DesiredState::default());
-        } else if let Some(resumes) = self.target.resumes.take() {
+            self.target.set_empty();
+        } else if let Some(resumes) = self.target.resume() {
             self.activate_target(resumes);
         }
         self.publish_settings();
@@ -70,6 +73,6 @@ impl ReconcilerTask {
         self.context
             .channels
             .targets
-            .send_modify(|targets| targets.mode = self.local_mode.mode);
+            .send_modify(|targets| targets.mode = self.local_mode.mode());
     }
 }

@@ -9,13 +9,13 @@ use crate::view::View;
 
 #[derive(Debug)]
 pub(super) struct LocalModeState {
-    pub mode: LocalMode,
+    mode: LocalMode,
     /// The objects that existed when local mode was entered.
-    pub snapshot: Snapshot,
+    snapshot: Snapshot,
     /// Whether the objects created in local mode are being removed.
     is_cleaning: bool,
     /// Whether local mode, once left, is entered again: the device was killed while leaving it, and has no cloud.
-    pub reenters: bool,
+    reenters: bool,
 }
 
 impl LocalModeState {
@@ -30,12 +30,39 @@ impl LocalModeState {
         }
     }
 
+    pub(super) fn mode(&self) -> LocalMode {
+        self.mode
+    }
+
     pub(super) fn is_on(&self) -> bool {
         self.mode == LocalMode::On
     }
 
     pub(super) fn is_leaving(&self) -> bool {
         self.mode == LocalMode::Leaving
+    }
+
+    pub(super) fn is_off(&self) -> bool {
+        self.mode == LocalMode::Off
+    }
+
+    /// Returns whether local mode, once left, is entered again.
+    pub(super) fn reenters(&self) -> bool {
+        self.reenters
+    }
+
+    pub(super) fn enter(&mut self) {
+        self.mode = LocalMode::On;
+    }
+
+    /// Begins to leave local mode; it is off after [`Self::end_clean_up`].
+    pub(super) fn leave(&mut self) {
+        self.mode = LocalMode::Leaving;
+    }
+
+    /// Returns the objects that existed when local mode was entered.
+    pub(super) fn snapshot(&self) -> &Snapshot {
+        &self.snapshot
     }
 
     /// Adds the objects on engines that are not part of the snapshot yet and answer; returns whether there were any.
@@ -80,10 +107,10 @@ mod tests {
         for (is_managed, mode) in [(false, LocalMode::On), (true, LocalMode::Off)] {
             let mut state = LocalModeState::new(LocalMode::Leaving, None, is_managed);
             state.end_clean_up();
-            assert_eq!(state.mode, mode);
-            state.mode = LocalMode::Leaving;
+            assert_eq!(state.mode(), mode);
+            state.leave();
             state.end_clean_up();
-            assert_eq!(state.mode, LocalMode::Off);
+            assert!(state.is_off());
         }
     }
 
@@ -91,7 +118,7 @@ mod tests {
     fn the_clean_up_begins_once_each_time_that_local_mode_is_left() {
         let mut state = LocalModeState::new(LocalMode::On, None, true);
         for _ in 0..2 {
-            state.mode = LocalMode::Leaving;
+            state.leave();
             assert!(state.begin_clean_up().is_some());
             assert!(state.begin_clean_up().is_none());
             state.end_clean_up();
@@ -99,8 +126,19 @@ mod tests {
     }
 
     #[test]
+    fn local_mode_is_entered_at_once_and_left_in_two_steps() {
+        let mut state = LocalModeState::new(LocalMode::Off, None, true);
+        state.enter();
+        assert!(state.is_on() && !state.is_off());
+        state.leave();
+        assert!(state.is_leaving() && !state.is_on() && !state.is_off());
+        state.end_clean_up();
+        assert!(state.is_off());
+    }
+
+    #[test]
     fn a_snapshot_that_cannot_be_read_is_an_empty_one() {
         let state = LocalModeState::new(LocalMode::On, Some(Value::from(1)), true);
-        assert_eq!(state.snapshot, Snapshot::default());
+        assert_eq!(*state.snapshot(), Snapshot::default());
     }
 }

@@ -10,7 +10,7 @@ use crate::device_plan::LoopSnapshot;
 
 impl ReconcilerTask {
     pub(super) fn loop_snapshot(&mut self) -> LoopSnapshot {
-        let state = match &self.target.desired {
+        let state = match self.target.desired() {
             _ if self.local_mode.is_leaving() => PlanState::LeavingLocalMode,
             None => PlanState::NoTarget,
             Some(_) if !self.view.is_known() => PlanState::Looking,
@@ -23,7 +23,10 @@ impl ReconcilerTask {
         current
             .busy
             .extend(os_progress.is_some().then_some(Subject::Os));
-        let desired = self.wanted_now().map(Cow::into_owned).unwrap_or_default();
+        let desired = self
+            .effective_target()
+            .map(Cow::into_owned)
+            .unwrap_or_default();
         let apps = desired.apps.keys();
         let apps = apps.chain(current.services.iter().map(|service| &service.key.app));
         LoopSnapshot {
@@ -34,7 +37,7 @@ impl ReconcilerTask {
                 .collect(),
             going_down: self.host.quiesce.is_some(),
             blocked_releases: self.blocked_releases(),
-            blocked_os: self.host.os.blocker(self.wanted_os()),
+            blocked_os: self.host.os.blocker(self.effective_os()),
             os_progress,
             progress: self.context.telemetry.progress.all(),
             current,

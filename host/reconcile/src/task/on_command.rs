@@ -6,7 +6,6 @@ use tokio::time::Instant;
 use super::ReconcilerTask;
 use crate::locks::LockSubjects;
 use crate::messages::{ActiveTarget, Command};
-use crate::persistence::LocalMode;
 use crate::view::KINDS;
 
 impl ReconcilerTask {
@@ -20,25 +19,26 @@ impl ReconcilerTask {
                 self.activate_target(target);
                 if force {
                     self.try_releases_again();
+                    self.target.begin_force();
+                } else {
+                    self.target.end_force();
                 }
-                self.target.force = force;
-                self.publication.callers.push(reply);
+                self.publication.answer_later(reply);
             }
             Command::EnterLocalMode { target, reply } => {
-                self.local_mode.mode = LocalMode::On;
+                self.local_mode.enter();
                 self.activate_target(target);
-                self.target.force = false;
-                self.publication.callers.push(reply);
+                self.target.end_force();
+                self.publication.answer_later(reply);
             }
-            Command::Checking(checking) => self.publication.is_checking = checking,
+            Command::Checking(checking) => self.publication.set_checking(checking),
             Command::LeaveLocalMode { resumes, reply } => {
-                self.local_mode.mode = LocalMode::Leaving;
-                self.target.resumes = resumes;
-                self.target.desired = None;
-                self.publication.waiting_on.clear();
-                self.retries.steps.clear();
+                self.local_mode.leave();
+                self.target.suspend(resumes);
+                self.publication.set_blockers(Vec::new());
+                self.retries.forget_steps();
                 self.in_flight.cancel_pulls(|_| true);
-                self.publication.callers.push(reply);
+                self.publication.answer_later(reply);
             }
             Command::Act(action, answer) => self.actions.add(action, answer),
             Command::Quiesce {
@@ -48,7 +48,7 @@ impl ReconcilerTask {
             } => self.begin_quiesce(force, locked, stopped),
             Command::Resume => self.host.resume(self.context.host.boot()),
             // The receiver may be gone, which does not matter.
-            Command::WantedVolumes(reply) => {
+            Command::TargetVolumes(reply) => {
                 let volumes = self.target.apps().flat_map(|app| app.volumes.values());
                 let _ = reply.send(volumes.map(|volume| volume.engine_name.clone()).collect());
             }
@@ -67,18 +67,18 @@ impl ReconcilerTask {
                 if let Some(target) = target {
                     self.take_new_keys(target);
                 }
-                self.publication.callers.push(reply);
+                self.publication.answer_later(reply);
             }
             Command::LookAgain => self.look_again(),
-            Command::BeginUpdate => self.target.replaced_keys.clear(),
+            Command::BeginUpdate => self.target.begin_update(),
             Command::Trigger { force, cancel } => {
-                self.target.replaced_keys.clear();
+                self.target.begin_update();
                 self.look_again();
                 if force {
                     self.forget_reboots();
                     self.try_releases_again();
+                    self.target.begin_force();
                 }
-                self.target.force |= force;
                 if cancel {
                     self.in_flight.cancel_pulls(|_| true);
                 }
@@ -92,7 +92,7 @@ impl ReconcilerTask {
         for engine in self.context.engines.all() {
             self.view.mark(engine.kind(), KINDS);
         }
-        self.target.image_kinds.clear();
+        self.target.forget_image_kinds();
         self.host.mark_all();
     }
 
@@ -101,7 +101,7 @@ impl ReconcilerTask {
         self.replace_unhealthy(&mut target.desired);
         self.in_flight
             .cancel_pulls(|image| !wants(&target.desired, image));
-        let (before, after) = (self.target.desired.as_ref(), &target.desired);
+        let (before, after) = (self.target.desired(), &target.desired);
         self.held_locks.updates.retain(|app| {
             let before = before.and_then(|desired| desired.apps.get(app));
             before == after.apps.get(app)
@@ -109,7 +109,7 @@ impl ReconcilerTask {
         self.target.replace(target.desired, target.settings);
         self.set_host_target(target.target);
         self.publish_settings();
-        self.retries.steps.clear();
+        self.retries.forget_steps();
     }
 }
 

@@ -21,9 +21,7 @@ impl ReconcilerTask {
             Message::ServiceState(service, state) => {
                 self.in_flight.service_states.insert(service, state);
             }
-            Message::Kind(image, kind) => {
-                self.target.image_kinds.insert(image, kind);
-            }
+            Message::Kind(image, kind) => self.target.set_image_kind(image, kind),
             Message::Stored(record) => self.stored.apply(record),
             Message::ReleaseVerdict(app, commit, verdict) => {
                 let trials = &mut self.target.trials;
@@ -36,8 +34,8 @@ impl ReconcilerTask {
             Message::LockGone(app) => {
                 self.held_locks.watches.remove(&app);
                 // It needs the locks of all apps.
-                self.retries.steps.remove(&Subject::Reboot);
-                self.retries.steps.remove(&Subject::Locks(app));
+                self.retries.forget_step(&Subject::Reboot);
+                self.retries.forget_step(&Subject::Locks(app));
             }
             Message::Finished(subject, outcome) => self.finished(subject, outcome),
             Message::ActionWritten(app, number, outcome) => {
@@ -90,7 +88,7 @@ impl ReconcilerTask {
                 ..
             }) => self.postponed(subject, *postponement),
             Ok(()) => {
-                self.retries.steps.remove(&subject);
+                self.retries.forget_step(&subject);
                 if let Subject::Locks(app) = &subject {
                     self.held_locks.waits.acquired(app);
                 }

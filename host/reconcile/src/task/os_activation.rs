@@ -19,7 +19,7 @@ use crate::{LockPolicy, OsAction, PendingUpdate, UpdatePostponement};
 impl ReconcilerTask {
     /// Activates a version, while the locks of all apps are held and before any service is stopped.
     pub(super) fn activate_os(&mut self, version: OsVersion) {
-        let (desired, boot) = (self.wanted_os().cloned(), self.host.boot.clone());
+        let (desired, boot) = (self.effective_os().cloned(), self.host.boot.clone());
         let update = &mut self.host.os.update;
         let record = update.begin_activation(&version, desired.as_ref(), boot.as_ref());
         let Some(record) = record else {
@@ -34,7 +34,7 @@ impl ReconcilerTask {
         let context = Arc::clone(&self.context);
         let running = async move {
             // Before the activation: after the boot, nothing else records what was tried.
-            if let Err(why) = context.journal.put_os_record(record).await {
+            if let Err(why) = context.persistence.put_os_record(record).await {
                 let why = format!("failed to note that it is activated: {why}");
                 context.send(Message::OsRecord(RecordWrite::Failed));
                 context.send(Message::OsActivated(Err(why)));
@@ -136,7 +136,7 @@ impl ReconcilerTask {
             Hold::Failed(why) => self.failed(Subject::Os, StepFailure::new(why)),
             Hold::Changed => {}
         }
-        self.retries.steps.remove(&Subject::Reboot);
+        self.retries.forget_step(&Subject::Reboot);
         true
     }
 }

@@ -22,7 +22,7 @@ impl ReconcilerTask {
     pub(super) fn judge_os(&mut self) {
         let (rules, now) = (self.os_rules(), Instant::now());
         let answers = self.view.all_answer();
-        let Some(desired) = &self.target.desired else {
+        let Some(desired) = self.target.desired() else {
             return;
         };
         let ours = desired
@@ -83,7 +83,7 @@ impl ReconcilerTask {
         };
         let context = Arc::clone(&self.context);
         tokio::spawn(async move {
-            match context.journal.put_os_record(record).await {
+            match context.persistence.put_os_record(record).await {
                 Ok(()) => context.send(Message::OsRecord(RecordWrite::Done)),
                 Err(why) => {
                     tracing::error!(

@@ -20,7 +20,7 @@ use crate::{OsAction, OsObservation};
 pub(super) const CALL: Duration = Duration::from_secs(60);
 impl ReconcilerTask {
     /// Returns the version in the cloud's target; none in local mode, in which every service may set a target.
-    pub(super) fn wanted_os(&self) -> Option<&DesiredOs> {
+    pub(super) fn effective_os(&self) -> Option<&DesiredOs> {
         if self.local_mode.is_on() {
             return None;
         }
@@ -41,7 +41,7 @@ impl ReconcilerTask {
     /// Starts a query if there is a reason for one.
     pub(super) fn look_at_os(&mut self) {
         self.write_os_record();
-        if !self.host.os.needs_look(self.wanted_os(), Instant::now()) {
+        if !self.host.os.needs_look(self.effective_os(), Instant::now()) {
             return;
         }
         // A query during a change would show neither the old state nor the new one.
@@ -76,8 +76,7 @@ impl ReconcilerTask {
             OsObservation::Unavailable => self.host.os.update.lost_sight(),
             OsObservation::Failed(why) => {
                 self.host.os.note_unreadable();
-                let before = self.retries.steps.get(&Subject::Os);
-                if before.is_none_or(|before| before.reason != why) {
+                if self.retries.reason_of(&Subject::Os) != Some(&why) {
                     let line = format!("Failed to check the operating system due to '{why}'");
                     self.context.log(line);
                 }
@@ -91,9 +90,9 @@ impl ReconcilerTask {
             }
             OsObservation::Status { status, failure } => {
                 if self.host.os.note_readable() {
-                    self.retries.steps.remove(&Subject::Os);
+                    self.retries.forget_step(&Subject::Os);
                 }
-                let target = self.wanted_os().cloned();
+                let target = self.effective_os().cloned();
                 let boot = self.host.boot.clone();
                 let update = &mut self.host.os.update;
                 let notices = update.look(status, failure, target.as_ref(), boot.as_ref(), now);

@@ -11,7 +11,6 @@ use tokio::time::Instant;
 
 use super::ReconcilerTask;
 use crate::logs::{LogSource, LogSources};
-use crate::persistence::LocalMode;
 use crate::status;
 use crate::status_events::{Downloads, between};
 
@@ -20,11 +19,11 @@ pub(super) struct Publication {
     /// The progress of each download in the last event.
     downloads: Downloads,
     /// Callers that wait until the status includes their command.
-    pub callers: Vec<oneshot::Sender<()>>,
+    callers: Vec<oneshot::Sender<()>>,
     /// Whether the cloud is being polled for a new target.
-    pub is_checking: bool,
+    is_checking: bool,
     /// The blockers in the last plan.
-    pub waiting_on: Vec<BlockedSubject>,
+    waiting_on: Vec<BlockedSubject>,
 }
 
 impl Publication {
@@ -72,6 +71,21 @@ impl Publication {
         }
     }
 
+    /// Answers a caller when the status includes its command.
+    pub(super) fn answer_later(&mut self, caller: oneshot::Sender<()>) {
+        self.callers.push(caller);
+    }
+
+    /// Sets whether the cloud is being polled for a new target.
+    pub(super) fn set_checking(&mut self, is_checking: bool) {
+        self.is_checking = is_checking;
+    }
+
+    /// Replaces the blockers with those of another plan; without a plan there are none.
+    pub(super) fn set_blockers(&mut self, waiting_on: Vec<BlockedSubject>) {
+        self.waiting_on = waiting_on;
+    }
+
     pub(super) fn answer_callers(&mut self) {
         for caller in self.callers.drain(..) {
             // The caller may have gone.
@@ -85,9 +99,7 @@ impl ReconcilerTask {
     pub(super) fn publish(&mut self, applying: bool) {
         let telemetry = &self.context.telemetry;
         // Outside local mode, only the cloud receives the log (docs/spec/device.md#local-logs).
-        telemetry
-            .hub
-            .set_silent(self.local_mode.mode == LocalMode::Off);
+        telemetry.hub.set_silent(self.local_mode.is_off());
         let services: Vec<_> = self.view.services().collect();
         let sources: LogSources = services
             .iter()
@@ -104,7 +116,7 @@ impl ReconcilerTask {
         let status = status::build(&status::StatusInputs {
             services,
             images: self.view.images().collect(),
-            desired: self.target.desired.as_ref(),
+            desired: self.target.desired(),
             commits: &self.stored.commits,
             busy: &self.in_flight.subjects(),
             service_states: &self.in_flight.service_states,
@@ -112,12 +124,12 @@ impl ReconcilerTask {
             waiting_on: &self.publication.waiting_on,
             acting: self.actions.apps().into_iter().collect(),
             rejected: self.target.trials.rejected_releases(),
-            rejected_os: self.host.os.rejected(self.wanted_os()),
+            rejected_os: self.host.os.rejected(self.effective_os()),
             update: status::UpdateProgress {
                 applying,
                 checking: self.publication.is_checking,
                 downloaded: self.target.has_downloaded,
-                failed: !self.retries.steps.is_empty(),
+                failed: self.retries.has_failed_steps(),
             },
         });
         let local_mode = self.local_mode.is_on();
@@ -164,7 +176,7 @@ mod tests {
         let (sender, _receiver) = watch::channel(Arc::default());
         let mut publication = Publication::new(sender);
         let (caller, mut answer) = oneshot::channel();
-        publication.callers.push(caller);
+        publication.answer_later(caller);
         assert!(answer.try_recv().is_err());
         publication.answer_callers();
         assert_eq!(answer.try_recv(), Ok(()));

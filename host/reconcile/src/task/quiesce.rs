@@ -102,7 +102,7 @@ impl ReconcilerTask {
             services: services.into_iter().map(|s| s.key.service).collect(),
             work: Vec::new(),
         };
-        self.retries.steps.remove(&locks);
+        self.retries.forget_step(&locks);
         let policy = LockPolicy::forced(force || self.target.settings.override_locks);
         let update = self.os_update_of(&locked, policy);
         self.start_locked(locked, LockScope::WholeFolder, policy, update);

@@ -45,28 +45,25 @@ impl ReconcilerTask {
     /// Examines all releases of the cloud's target, and acts on the results.
     pub(super) fn look_at_releases(&mut self) {
         // In local mode, the developer alone decides.
-        if self.local_mode.mode != crate::persistence::LocalMode::Off || !self.view.all_answer() {
+        let is_due = self.local_mode.is_off() && self.view.all_answer();
+        if !is_due || self.target.desired().is_none() {
             return;
         }
-        let Some(desired) = self.target.desired.take() else {
-            return;
-        };
+        let apps = self.target.apps();
+        let ours = apps.filter(|app| !app.not_ours && !app.rejected);
+        let observations = ours
+            .map(|app| (app.uuid.clone(), self.observe_app(app)))
+            .collect();
         let (rules, now) = (self.trial_rules(), Instant::now());
-        self.target.trials.retain(&desired);
-        for app in desired.apps.values() {
-            if app.not_ours || app.rejected {
-                continue;
-            }
-            let seen = self.observe_app(app);
-            match self.target.trials.look(app, &seen, rules, now) {
-                None => {}
-                Some(TrialStep::AskGates) => self.ask_gates(app),
-                Some(TrialStep::Accept) => self.context.log(format!(
+        for (app, step) in self.target.look_at_releases(&observations, rules, now) {
+            match step {
+                TrialStep::AskGates => self.ask_gates(&app),
+                TrialStep::Accept => self.context.log(format!(
                     "Release {} of app {} is healthy",
                     shown(app.commit.as_ref()),
                     app.id
                 )),
-                Some(TrialStep::Reject { rejected, back_to }) => {
+                TrialStep::Reject { rejected, back_to } => {
                     self.context.log(format!(
                         "Release {} of app {} is not healthy: {}. The device goes back to release {}",
                         rejected.commit,
@@ -74,18 +71,17 @@ impl ReconcilerTask {
                         rejected.reason,
                         shown(back_to.as_ref())
                     ));
-                    self.send_unhealthy(app, rejected, back_to);
+                    self.send_unhealthy(&app, rejected, back_to);
                 }
-                Some(TrialStep::Complain(rejected)) => {
+                TrialStep::Complain(rejected) => {
                     self.context.log(format!(
                         "Release {} of app {} is not healthy: {}. The device has no healthy release to go back to",
                         rejected.commit, app.id, rejected.reason
                     ));
-                    self.send_unhealthy(app, rejected, None);
+                    self.send_unhealthy(&app, rejected, None);
                 }
             }
         }
-        self.target.desired = Some(desired);
         self.write_release_records();
     }
 
@@ -138,7 +134,7 @@ impl ReconcilerTask {
         for (app, record) in self.target.trials.take_unwritten() {
             let context = Arc::clone(&self.context);
             tokio::spawn(async move {
-                let written = context.journal.put_release_record(app.clone(), record);
+                let written = context.persistence.put_release_record(app.clone(), record);
                 let outcome = match written.await {
                     Ok(()) => RecordWrite::Done,
                     Err(why) => {
@@ -159,11 +155,8 @@ impl ReconcilerTask {
     pub(super) fn release_record(&mut self, app: AppUuid, write: RecordWrite) {
         let secrets = self.context.branding.secret_variables();
         let is_of_cloud = !self.local_mode.is_on();
-        if let Some(desired) = &mut self.target.desired
-            && is_of_cloud
-            && self.target.trials.go_back(&app, desired, &secrets)
-        {
-            self.retries.steps.clear();
+        if is_of_cloud && self.target.go_back(&app, &secrets) {
+            self.retries.forget_steps();
             self.publish_settings();
         }
         match write {
@@ -176,10 +169,8 @@ impl ReconcilerTask {
     /// Tries releases again that were not healthy, since somebody forces it.
     pub(super) fn try_releases_again(&mut self) {
         self.host.os.update.try_again();
-        if let Some(desired) = &mut self.target.desired
-            && self.target.trials.try_again(desired)
-        {
-            self.retries.steps.clear();
+        if self.target.try_releases_again() {
+            self.retries.forget_steps();
             self.publish_settings();
         }
     }

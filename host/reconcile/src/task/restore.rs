@@ -15,8 +15,8 @@ use crate::actions::OngoingAction;
 
 impl ReconcilerTask {
     /// Returns the target, but with the apps that an action restores in their previous state.
-    pub(super) fn wanted_now(&self) -> Option<Cow<'_, DesiredState>> {
-        let mut desired = Cow::Borrowed(self.target.desired.as_ref()?);
+    pub(super) fn effective_target(&self) -> Option<Cow<'_, DesiredState>> {
+        let mut desired = Cow::Borrowed(self.target.desired()?);
         for OngoingAction { app, state, .. } in self.actions.current() {
             // An app that is no longer in the target is removed, whatever the action.
             if let Some(restores) = &state.restores
@@ -42,8 +42,8 @@ impl ReconcilerTask {
         Some(desired)
     }
 
-    /// Returns one app of [`Self::wanted_now`].
-    pub(super) fn app_wanted_now(&self, app: &AppUuid) -> Option<&DesiredApp> {
+    /// Returns one app of [`Self::effective_target`].
+    pub(super) fn effective_app(&self, app: &AppUuid) -> Option<&DesiredApp> {
         let desired = self.target.app(app)?;
         Some(self.actions.restored_app(app).unwrap_or(desired))
     }

@@ -18,9 +18,9 @@ use crate::{HostComparison, UpdatePostponement};
 #[derive(Debug)]
 pub(super) struct Retries {
     /// Steps, without those that may be tried at once.
-    pub steps: BTreeMap<Subject, RetryState>,
+    steps: BTreeMap<Subject, RetryState>,
     /// The engines that do not answer.
-    pub engines: BTreeMap<EngineKind, RetryState>,
+    engines: BTreeMap<EngineKind, RetryState>,
     /// The longest delay of a step.
     step_cap: Duration,
     /// The longest delay of an engine.
@@ -28,9 +28,9 @@ pub(super) struct Retries {
 }
 
 #[derive(Debug)]
-pub(super) struct RetryState {
+struct RetryState {
     count: u32,
-    pub reason: String,
+    reason: String,
     retry_at: Instant,
     /// The plugin that postpones it, if it is a postponement and not a failure.
     postponed_by: Option<String>,
@@ -114,6 +114,26 @@ impl Retries {
         BackOff { count, delay }
     }
 
+    /// Forgets the failures of a step, which may be tried at once.
+    pub(super) fn forget_step(&mut self, subject: &Subject) {
+        self.steps.remove(subject);
+    }
+
+    /// Forgets the failures of all steps, which may be tried at once.
+    pub(super) fn forget_steps(&mut self) {
+        self.steps.clear();
+    }
+
+    pub(super) fn has_failed_steps(&self) -> bool {
+        !self.steps.is_empty()
+    }
+
+    /// Returns why a step failed the last time, or is postponed; `None` if it may be tried at once.
+    pub(super) fn reason_of(&self, subject: &Subject) -> Option<&str> {
+        let failure = self.steps.get(subject)?;
+        Some(&failure.reason)
+    }
+
     /// Returns whether it is time to try a part of the host again.
     pub(super) fn host_is_due(&self, now: Instant) -> bool {
         self.steps.iter().any(|(subject, failure)| {
@@ -160,6 +180,15 @@ impl Retries {
     /// Records that an engine answers. Returns whether it did not before.
     pub(super) fn engine_answers(&mut self, engine: EngineKind) -> bool {
         self.engines.remove(&engine).is_some()
+    }
+
+    /// Returns whether the engine does not answer.
+    pub(super) fn is_silent(&self, engine: EngineKind) -> bool {
+        self.engines.contains_key(&engine)
+    }
+
+    pub(super) fn has_silent_engines(&self) -> bool {
+        !self.engines.is_empty()
     }
 
     /// Returns whether the engine is silent, and its next attempt is not due yet.
@@ -259,8 +288,22 @@ mod tests {
         let second = fail_reboot(&mut retries, POLL);
         assert_eq!((first.count, second.count), (1, 2));
         assert!(second.delay > first.delay);
-        retries.steps.remove(&Subject::Reboot);
+        retries.forget_step(&Subject::Reboot);
         assert_eq!(fail_reboot(&mut retries, POLL).count, 1);
+    }
+
+    #[test]
+    fn what_is_forgotten_has_no_reason_and_other_steps_keep_theirs() {
+        let mut retries = Retries::new(&Limits::default());
+        fail_reboot(&mut retries, POLL);
+        retries.step_failed(Subject::Os, &StepFailure::new("no space"), POLL);
+        retries.forget_step(&Subject::Reboot);
+        assert_eq!(retries.reason_of(&Subject::Reboot), None);
+        assert_eq!(retries.reason_of(&Subject::Os), Some("no space"));
+        assert!(retries.has_failed_steps());
+        retries.forget_steps();
+        assert_eq!(retries.reason_of(&Subject::Os), None);
+        assert!(!retries.has_failed_steps());
     }
 
     #[test]
@@ -309,9 +352,9 @@ mod tests {
     fn an_engine_answers_again_once() {
         let mut retries = Retries::new(&Limits::default());
         retries.engine_failed(EngineKind::Wasm, "gone".to_owned());
-        assert!(retries.engines.keys().eq([&EngineKind::Wasm]));
+        assert!(retries.is_silent(EngineKind::Wasm) && !retries.is_silent(EngineKind::Docker));
         assert!(retries.engine_answers(EngineKind::Wasm));
         assert!(!retries.engine_answers(EngineKind::Wasm));
-        assert!(retries.engines.is_empty());
+        assert!(!retries.has_silent_engines());
     }
 }

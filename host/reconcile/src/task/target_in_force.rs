@@ -7,22 +7,23 @@ use model::{
     ImageRef, Settings,
 };
 use plan::{CurrentState, ReplacedKeys};
+use tokio::time::Instant;
 
 use crate::messages::ActiveTarget;
-use crate::release_trials::ReleaseTrials;
+use crate::release_trials::{AppObservation, ReleaseTrials, TrialRules, TrialStep};
 
 pub(super) struct TargetInForce {
     /// `None` if no target was ever set, or it cannot be read: then nothing is touched.
-    pub desired: Option<DesiredState>,
+    desired: Option<DesiredState>,
     pub settings: Settings,
     /// The target after local mode, while that is being left.
-    pub resumes: Option<ActiveTarget>,
+    resumes: Option<ActiveTarget>,
     /// Services that have replaced their API keys since the last update.
     pub replaced_keys: ReplacedKeys,
     /// The engines that registries have reported for images since the target was set.
-    pub image_kinds: BTreeMap<ImageRef, EngineKind>,
+    image_kinds: BTreeMap<ImageRef, EngineKind>,
     /// Whether locks are overridden until the target is reached.
-    pub force: bool,
+    force: bool,
     /// The releases that are on trial, were healthy, or were not.
     pub trials: ReleaseTrials,
     api_network: DesiredNetwork,
@@ -69,10 +70,101 @@ impl TargetInForce {
         self.has_downloaded = false;
     }
 
+    /// Puts no target in force while local mode is being left; `resumes` follows after that.
+    pub(super) fn suspend(&mut self, resumes: Option<ActiveTarget>) {
+        self.resumes = resumes;
+        self.desired = None;
+    }
+
+    /// Replaces the target that follows after local mode.
+    pub(super) fn resume_with(&mut self, target: ActiveTarget) {
+        self.resumes = Some(target);
+    }
+
+    /// Returns the target that follows after local mode, once.
+    pub(super) fn resume(&mut self) -> Option<ActiveTarget> {
+        self.resumes.take()
+    }
+
+    /// Puts an empty target in force, as when local mode begins. The settings stay.
+    pub(super) fn set_empty(&mut self) {
+        self.desired = Some(DesiredState::default());
+    }
+
+    /// Overrides users' locks until the target is reached.
+    pub(super) fn begin_force(&mut self) {
+        self.force = true;
+    }
+
+    /// Respects users' locks again, unless the settings override them.
+    pub(super) fn end_force(&mut self) {
+        self.force = false;
+    }
+
+    pub(super) fn is_forced(&self) -> bool {
+        self.force
+    }
+
+    /// Begins an update of the services that keep running with an old API key.
+    pub(super) fn begin_update(&mut self) {
+        self.replaced_keys.clear();
+    }
+
+    /// Records which engine runs an image, as its registry reports.
+    pub(super) fn set_image_kind(&mut self, image: ImageRef, kind: EngineKind) {
+        self.image_kinds.insert(image, kind);
+    }
+
+    /// Lets registries be queried again for the engines of all images.
+    pub(super) fn forget_image_kinds(&mut self) {
+        self.image_kinds.clear();
+    }
+
+    /// Examines the releases of these apps of the target. Returns what follows, each with its app.
+    pub(super) fn look_at_releases(
+        &mut self,
+        observations: &BTreeMap<AppUuid, AppObservation>,
+        rules: Option<TrialRules>,
+        now: Instant,
+    ) -> Vec<(DesiredApp, TrialStep)> {
+        let Some(desired) = &self.desired else {
+            return Vec::new();
+        };
+        self.trials.retain(desired);
+        let apps = desired.apps.values();
+        let steps = apps.filter_map(|app| {
+            let seen = observations.get(&app.uuid)?;
+            let step = self.trials.look(app, seen, rules, now)?;
+            Some((app.clone(), step))
+        });
+        steps.collect()
+    }
+
+    /// Puts the last healthy release of an app into the target, if its own was rejected. Returns whether it did.
+    pub(super) fn go_back(&mut self, app: &AppUuid, secret_variables: &[String]) -> bool {
+        let Some(desired) = &mut self.desired else {
+            return false;
+        };
+        self.trials.go_back(app, desired, secret_variables)
+    }
+
+    /// Puts the releases that were rejected into the target again. Returns whether there were any.
+    pub(super) fn try_releases_again(&mut self) -> bool {
+        let Some(desired) = &mut self.desired else {
+            return false;
+        };
+        self.trials.try_again(desired)
+    }
+
     /// Ends whatever applied only until the target was reached.
     pub(super) fn reached(&mut self) {
         self.has_downloaded = false;
         self.force = false;
+    }
+
+    /// Returns what is desired; `None` if no target was ever set, it cannot be read, or local mode is being left.
+    pub(super) fn desired(&self) -> Option<&DesiredState> {
+        self.desired.as_ref()
     }
 
     /// Returns the desired configuration of the host.
@@ -169,61 +261,4 @@ impl TargetInForce {
 }
 
 #[cfg(test)]
-mod tests {
-    use model::NetworkConfig;
-
-    use super::*;
-
-    fn target() -> TargetInForce {
-        let api_network = DesiredNetwork {
-            engine_name: "api".to_owned(),
-            config: NetworkConfig::default(),
-            digest: "api".to_owned(),
-        };
-        TargetInForce::new(None, None, api_network, ReleaseTrials::default())
-    }
-
-    #[test]
-    fn a_new_target_begins_without_what_was_learned_under_the_last_one_and_force_stays() {
-        let mut target = target();
-        let image: ImageRef = "web:1".parse().unwrap();
-        target.force = true;
-        target.image_pulled(image.clone());
-        target.image_kinds.insert(image.clone(), EngineKind::Docker);
-        target.replace(DesiredState::default(), Settings::default());
-        assert!(!target.has_downloaded && !target.lost_pulled_image(&image));
-        assert!(target.image_kinds.is_empty());
-        assert!(target.overrides_locks());
-    }
-
-    #[test]
-    fn force_lasts_until_the_target_is_reached_and_the_setting_for_longer() {
-        let mut target = target();
-        target.force = true;
-        target.image_pulled("web:1".parse().unwrap());
-        target.reached();
-        assert!(!target.overrides_locks());
-        assert!(!target.has_downloaded);
-        target.settings.override_locks = true;
-        target.reached();
-        assert!(target.overrides_locks());
-    }
-
-    #[test]
-    fn a_pulled_image_that_the_engine_lacks_is_lost_once() {
-        let mut target = target();
-        let image: ImageRef = "web:1".parse().unwrap();
-        target.image_pulled(image.clone());
-        assert!(target.lost_pulled_image(&image));
-        assert!(!target.lost_pulled_image(&image));
-    }
-
-    #[test]
-    fn that_there_are_no_deltas_is_noted_once_and_only_if_deltas_are_requested() {
-        let mut target = target();
-        assert!(!target.note_deltas());
-        target.settings.delta = true;
-        assert!(target.note_deltas());
-        assert!(!target.note_deltas());
-    }
-}
+mod tests;

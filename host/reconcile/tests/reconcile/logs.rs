@@ -5,7 +5,7 @@ use tokio::time::timeout;
 use crate::rig::{DEADLINE, rig, target};
 
 fn now_ms() -> i64 {
-    jiff::Timestamp::now().as_millisecond()
+    device_types::Moment::now().0
 }
 
 #[tokio::test(start_paused = true)]

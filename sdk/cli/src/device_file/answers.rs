@@ -27,6 +27,18 @@ const NO_METHOD: &str = "org.freedesktop.DBus.Error.ServiceUnknown";
 /// The most bytes of a name from a plugin that a remedy repeats.
 const SHOWN_NAME: usize = 256;
 
+/// Matches an answer: the text of each of these refusals is replaced by the remedy, and the other arms follow.
+macro_rules! replace_refusal {
+    ($answer:ident, $remedy:ident, [$($call:ident($error:ident::$refusal:ident)),* $(,)?], { $($arms:tt)* }) => {
+        match $answer {
+            $(Answer::$call(Err($error::$refusal(_))) => {
+                Answer::$call(Err($error::$refusal($remedy)))
+            })*
+            $($arms)*
+        }
+    };
+}
+
 /// What decides what a plugin may use on a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum GrantSource {
@@ -247,68 +259,42 @@ impl Remedies {
     /// Replaces what a device says about its policy by the remedy.
     fn change(&self, answer: Answer, remedy: String) -> Answer {
         let shown = remedy.clone();
-        let changed = match answer {
-            Answer::ApiSend(Err(ApiError::NotGranted(_))) => {
-                Answer::ApiSend(Err(ApiError::NotGranted(remedy)))
+        let changed = replace_refusal!(
+            answer,
+            remedy,
+            [
+                ApiSend(ApiError::NotGranted),
+                HttpSend(HttpError::NotGranted),
+                HttpSend(HttpError::Unreachable),
+                DbusCall(DbusError::NotGranted),
+                LedOpen(LedError::NotFound),
+                UnitsState(UnitError::NotGranted),
+                UnitsRestart(UnitError::NotGranted),
+                SerialOpen(SerialError::NotGranted),
+                GpioRead(GpioError::NotGranted),
+                GpioWaitEdge(GpioError::NotGranted),
+                GpioWrite(GpioError::NotGranted),
+                I2cWriteRead(I2cError::NotGranted),
+                I2cReadByte(I2cError::NotGranted),
+                I2cReadWord(I2cError::NotGranted),
+                I2cWriteByte(I2cError::NotGranted),
+                I2cWriteWord(I2cError::NotGranted),
+            ],
+            {
+                Answer::DbusCall(Err(DbusError::Refused(refusal))) if refusal.name == NO_METHOD => {
+                    let name = refusal.name;
+                    let message = remedy;
+                    Answer::DbusCall(Err(DbusError::Refused(DbusRefusal { name, message })))
+                }
+                Answer::CloudRecords(Err(CloudRefusal::Refused(_))) => {
+                    Answer::CloudRecords(Err(self.cloud_refusal(remedy)))
+                }
+                Answer::CloudQueue(Err(CloudRefusal::Refused(_))) => {
+                    Answer::CloudQueue(Err(self.cloud_refusal(remedy)))
+                }
+                answer => return answer,
             }
-            Answer::HttpSend(Err(HttpError::NotGranted(_))) => {
-                Answer::HttpSend(Err(HttpError::NotGranted(remedy)))
-            }
-            Answer::HttpSend(Err(HttpError::Unreachable(_))) => {
-                Answer::HttpSend(Err(HttpError::Unreachable(remedy)))
-            }
-            Answer::DbusCall(Err(DbusError::NotGranted(_))) => {
-                Answer::DbusCall(Err(DbusError::NotGranted(remedy)))
-            }
-            Answer::DbusCall(Err(DbusError::Refused(refusal))) if refusal.name == NO_METHOD => {
-                let name = refusal.name;
-                let message = remedy;
-                Answer::DbusCall(Err(DbusError::Refused(DbusRefusal { name, message })))
-            }
-            Answer::LedOpen(Err(LedError::NotFound(_))) => {
-                Answer::LedOpen(Err(LedError::NotFound(remedy)))
-            }
-            Answer::UnitsState(Err(UnitError::NotGranted(_))) => {
-                Answer::UnitsState(Err(UnitError::NotGranted(remedy)))
-            }
-            Answer::UnitsRestart(Err(UnitError::NotGranted(_))) => {
-                Answer::UnitsRestart(Err(UnitError::NotGranted(remedy)))
-            }
-            Answer::SerialOpen(Err(SerialError::NotGranted(_))) => {
-                Answer::SerialOpen(Err(SerialError::NotGranted(remedy)))
-            }
-            Answer::GpioRead(Err(GpioError::NotGranted(_))) => {
-                Answer::GpioRead(Err(GpioError::NotGranted(remedy)))
-            }
-            Answer::GpioWaitEdge(Err(GpioError::NotGranted(_))) => {
-                Answer::GpioWaitEdge(Err(GpioError::NotGranted(remedy)))
-            }
-            Answer::GpioWrite(Err(GpioError::NotGranted(_))) => {
-                Answer::GpioWrite(Err(GpioError::NotGranted(remedy)))
-            }
-            Answer::I2cWriteRead(Err(I2cError::NotGranted(_))) => {
-                Answer::I2cWriteRead(Err(I2cError::NotGranted(remedy)))
-            }
-            Answer::I2cReadByte(Err(I2cError::NotGranted(_))) => {
-                Answer::I2cReadByte(Err(I2cError::NotGranted(remedy)))
-            }
-            Answer::I2cReadWord(Err(I2cError::NotGranted(_))) => {
-                Answer::I2cReadWord(Err(I2cError::NotGranted(remedy)))
-            }
-            Answer::I2cWriteByte(Err(I2cError::NotGranted(_))) => {
-                Answer::I2cWriteByte(Err(I2cError::NotGranted(remedy)))
-            }
-            Answer::I2cWriteWord(Err(I2cError::NotGranted(_))) => {
-                Answer::I2cWriteWord(Err(I2cError::NotGranted(remedy)))
-            }
-            Answer::CloudRecords(Err(CloudRefusal::Refused(_))) => {
-                Answer::CloudRecords(Err(self.cloud_refusal(remedy)))
-            }
-            Answer::CloudQueue(Err(CloudRefusal::Refused(_))) => {
-                Answer::CloudQueue(Err(self.cloud_refusal(remedy)))
-            }
-            answer => return answer,
-        };
+        );
         self.hints.show(&shown);
         changed
     }

@@ -7,15 +7,16 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result};
 use include_dir::{Dir, include_dir};
 use plugin_manifest::{Action, Capability, Language};
 use wit_bindgen_core::{AsyncFilterSet, Files};
 
 use super::capability_use::{self, CapabilityUse, files_in, find_capability};
+use super::entry_functions::EntryFunctions;
 use super::source_code::{Syntax, code_of};
 use super::source_functions::{self, SourceFunctions};
-use super::typed_actions::{self, ProviderUse, TYPED_ACTIONS, find_provider_use, provider_kind};
+use super::typed_actions::{self, ProviderUse, TYPED_ACTIONS, find_provider_use};
 use super::{async_imports, core_module, is_identifier};
 use crate::output::Output;
 use crate::project::ProjectFolder;
@@ -267,43 +268,38 @@ fn find_bound_capability(name: &str) -> Option<Capability> {
 /// Returns the tables of routes and actions with the function of each, the function that is called for events, and what
 /// provides the typed actions.
 fn routes(project: &ProjectFolder) -> Result<String> {
-    let mut functions = String::new();
+    let functions = EntryFunctions::read(project, Language::C, "C")?;
+    let mut handlers = String::new();
     let mut table = String::new();
-    let mut count = 0;
-    for (route, handler) in project.routes() {
-        check_function(handler, &format!("answers `{route}`"))?;
+    for (route, handler) in &functions.routes {
         let (method, path) = (&route.method, &route.pattern);
-        let _ = writeln!(functions, "void {handler}(request_t *request);");
+        let _ = writeln!(handlers, "void {handler}(request_t *request);");
         let _ = writeln!(table, "    {{\"{method}\", \"{path}\", {handler}}},");
-        count += 1;
     }
+    let count = functions.routes.len();
     let mut text = format!(
-        "// Written by `supervisor-plugin build` from plugin.toml.\n#include \"supervisor.h\"\n\n{functions}\nconst route_t routes[] = {{\n{table}}};\nconst size_t routes_count = {count};\n"
+        "// Written by `supervisor-plugin build` from plugin.toml.\n#include \"supervisor.h\"\n\n{handlers}\nconst route_t routes[] = {{\n{table}}};\nconst size_t routes_count = {count};\n"
     );
-    if let Some(watcher) = project.provider(Action::Events) {
-        check_function(watcher, "provides `events`")?;
+    if let Some(watcher) = functions.watcher {
         let _ = write!(
             text,
             "\n#include \"events.h\"\n\nevent_answer_t {watcher}(const event_t *event);\n\nevent_answer_t handle_event(const event_t *event) {{\n    return {watcher}(event);\n}}\n"
         );
     }
     let (mut declarations, mut actions) = (String::new(), String::new());
-    for (name, function) in project.actions() {
-        check_function(function, &format!("performs the action `{name}`"))?;
+    for (name, function) in &functions.actions {
         let _ = writeln!(declarations, "output_t {function}(input_t input);");
         let _ = writeln!(actions, "    {{\"{name}\", {function}}},");
     }
     if !actions.is_empty() {
-        let count = project.actions().count();
+        let count = functions.actions.len();
         let _ = write!(
             text,
             "\n#include \"action_provider.h\"\n\n{declarations}\nconst action_t actions[] = {{\n{actions}}};\nconst size_t actions_count = {count};\n"
         );
     }
     for action in TYPED_ACTIONS {
-        if let Some(provider) = project.provider(action) {
-            let kind = provider_kind(Language::C, action);
-            check_name(provider, &format!("provides `{action}`"), kind)?;
+        if let Some(provider) = functions.provider(action) {
             let definition = provider_definition(action, provider);
             let _ = write!(
                 text,
@@ -328,18 +324,6 @@ fn provider_definition(action: Action, provider: &str) -> String {
         }
     };
     format!("extern const {kind} {provider};\nconst {kind} *const {name} = &{provider};\n")
-}
-
-fn check_function(name: &str, purpose: &str) -> Result<()> {
-    check_name(name, purpose, "function")
-}
-
-fn check_name(name: &str, purpose: &str, kind: &str) -> Result<()> {
-    ensure!(
-        name.is_ascii() && is_identifier(name),
-        "`{name}`, which {purpose}, is not the name of a {kind} in C"
-    );
-    Ok(())
 }
 
 #[cfg(test)]

@@ -12,10 +12,11 @@ use include_dir::{Dir, include_dir};
 use plugin_manifest::{Action, Language};
 
 use super::capability_use::{self, CapabilityUse, files_in, find_capability};
+use super::core_module;
+use super::entry_functions::EntryFunctions;
 use super::source_code::{Syntax, code_of};
 use super::source_functions::{self, SourceFunctions, SourcePlace, first_word, name_after};
 use super::typed_actions::{self, ProviderUse, find_provider_use};
-use super::{check_identifier, core_module};
 use crate::output::Output;
 use crate::project::ProjectFolder;
 use crate::sdk_sources::{write_file, write_folder};
@@ -29,8 +30,6 @@ const GO: PythonPackage = PythonPackage {
 };
 /// The default file of the package `main`.
 const SOURCE: &str = "src/plugin.go";
-/// What `plugin.toml` names, as errors call it.
-const FUNCTION: &str = "function in Go";
 /// The packages for the typed actions.
 const PROVIDERS: [(Action, &str); 4] = [
     (Action::Identify, "identify"),
@@ -224,11 +223,11 @@ fn provider_uses(package: &Path) -> Result<Vec<ProviderUse>> {
 ///
 /// Each of them is in a line of its own, which the compiler takes for the line of the author's that defines it: if its type is
 /// not the expected one, the error names that line, the function and the expected type.
-fn routes(project: &ProjectFolder, functions: &SourceFunctions) -> Result<String> {
-    let place = |name: &str| line_directive(functions.places.get(name));
+fn routes(project: &ProjectFolder, sources: &SourceFunctions) -> Result<String> {
+    let place = |name: &str| line_directive(sources.places.get(name));
+    let functions = EntryFunctions::read(project, Language::Go, "Go")?;
     let mut table = String::new();
-    for (route, handler) in project.routes() {
-        check_identifier(handler, &format!("answers `{route}`"), FUNCTION)?;
+    for (route, handler) in &functions.routes {
         let _ = writeln!(
             table,
             "{}\t\t{:?}: ({HANDLER})({handler}),",
@@ -238,8 +237,7 @@ fn routes(project: &ProjectFolder, functions: &SourceFunctions) -> Result<String
     }
     let mut imports = String::from("\t\"supervisor\"\n");
     let mut more = String::new();
-    if let Some(watcher) = project.provider(Action::Events) {
-        check_identifier(watcher, "provides `events`", FUNCTION)?;
+    if let Some(watcher) = functions.watcher {
         imports.push_str("\t\"supervisor/events\"\n");
         let _ = writeln!(
             more,
@@ -248,8 +246,7 @@ fn routes(project: &ProjectFolder, functions: &SourceFunctions) -> Result<String
         );
     }
     let mut actions = String::new();
-    for (name, function) in project.actions() {
-        check_identifier(function, &format!("performs the action `{name}`"), FUNCTION)?;
+    for (name, function) in &functions.actions {
         let _ = writeln!(
             actions,
             "{}\t\t{name:?}: provider.ActionOf({function}),",
@@ -264,15 +261,9 @@ fn routes(project: &ProjectFolder, functions: &SourceFunctions) -> Result<String
         );
     }
     for (action, package) in PROVIDERS {
-        let Some(provider) = project.provider(action) else {
+        let Some(provider) = functions.provider(action) else {
             continue;
         };
-        let kind = typed_actions::provider_kind(Language::Go, action);
-        check_identifier(
-            provider,
-            &format!("provides `{action}`"),
-            &format!("{kind} in Go"),
-        )?;
         // Under another name, because the author's package may have a function `identify`.
         let _ = writeln!(imports, "\tsdk_{package} \"supervisor/{package}\"");
         let value = match action {

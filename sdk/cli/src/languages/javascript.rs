@@ -15,10 +15,11 @@ use include_dir::{Dir, include_dir};
 use plugin_manifest::{Action, Capability, Language, Manifest};
 use serde_json::{Value, json};
 
+use super::entry_functions::EntryFunctions;
 use super::inputs::Inputs;
 use super::last_build::LastBuild;
 use super::wasi_stubs::{self, OutputStreams};
-use super::{async_imports, capability_use, check_identifier, source_functions, typed_actions};
+use super::{async_imports, capability_use, source_functions, typed_actions};
 use crate::output::Output;
 use crate::project::ProjectFolder;
 use crate::sdk_sources::{write_file, write_folder};
@@ -36,8 +37,6 @@ const PACKAGES: [NodePackage; 2] = [
         version: "0.4.5",
     },
 ];
-/// What `plugin.toml` names, as errors call it.
-const FUNCTION: &str = "function in JavaScript";
 /// The typed actions, each with the function of the SDK that calls what provides it, and the component's export.
 const PROVIDERS: [(Action, &str, &str); 4] = [
     (Action::Identify, "provideIdentify", "identify"),
@@ -177,6 +176,7 @@ fn routes(project: &ProjectFolder, source: &Path) -> Result<String> {
     let source = source
         .to_str()
         .with_context(|| format!("the path `{}` is not UTF-8", source.display()))?;
+    let functions = EntryFunctions::read(project, Language::JavaScript, "JavaScript")?;
     // Before the plugin.
     let mut first = String::new();
     if has_random(project) {
@@ -189,21 +189,18 @@ fn routes(project: &ProjectFolder, source: &Path) -> Result<String> {
         "// Written by `supervisor-plugin build` from plugin.toml.\n{first}import {{ serve }} from \"supervisor-sdk/serve\";\nimport * as plugin from {};\n\nexport const handler = serve({{\n",
         json!(source)
     );
-    for (route, handler) in project.routes() {
-        check_identifier(handler, &format!("answers `{route}`"), FUNCTION)?;
+    for (route, handler) in &functions.routes {
         let _ = writeln!(text, "  {}: plugin.{handler},", json!(route.to_string()));
     }
     text.push_str("});\n");
-    if let Some(watcher) = project.provider(Action::Events) {
-        check_identifier(watcher, "provides `events`", FUNCTION)?;
+    if let Some(watcher) = functions.watcher {
         let _ = writeln!(
             text,
             "\nimport {{ watch }} from \"supervisor-sdk/serve\";\nexport const events = watch(plugin.{watcher});"
         );
     }
     let mut actions = String::new();
-    for (name, function) in project.actions() {
-        check_identifier(function, &format!("performs the action `{name}`"), FUNCTION)?;
+    for (name, function) in &functions.actions {
         let _ = writeln!(actions, "  {}: plugin.{function},", json!(name));
     }
     if !actions.is_empty() {
@@ -213,15 +210,9 @@ fn routes(project: &ProjectFolder, source: &Path) -> Result<String> {
         );
     }
     for (action, function, export) in PROVIDERS {
-        let Some(provider) = project.provider(action) else {
+        let Some(provider) = functions.provider(action) else {
             continue;
         };
-        let kind = typed_actions::provider_kind(Language::JavaScript, action);
-        check_identifier(
-            provider,
-            &format!("provides `{action}`"),
-            &format!("{kind} in JavaScript"),
-        )?;
         let _ = writeln!(
             text,
             "\nimport {{ {function} }} from \"supervisor-sdk/serve\";\nexport const {export} = {function}(plugin.{provider});"

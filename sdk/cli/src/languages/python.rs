@@ -11,10 +11,11 @@ use anyhow::{Context as _, Result, bail};
 use include_dir::{Dir, include_dir};
 use plugin_manifest::{Action, Capability, Language};
 
+use super::entry_functions::EntryFunctions;
 use super::inputs::Inputs;
 use super::last_build::LastBuild;
 use super::wasi_stubs::{self, OutputStreams};
-use super::{capability_use, check_identifier, source_functions, typed_actions};
+use super::{capability_use, source_functions, typed_actions};
 use crate::output::{Output, note_line};
 use crate::project::ProjectFolder;
 use crate::sdk_sources::{write_file, write_folder};
@@ -28,8 +29,6 @@ const COMPONENTIZE: PythonPackage = PythonPackage {
 };
 /// The default source file.
 const SOURCE: &str = "src/plugin.py";
-/// What `plugin.toml` names, as errors call it.
-const FUNCTION: &str = "function in Python";
 /// The typed actions, each with the class that a component exports for it, and the function of the SDK that makes the class.
 const PROVIDERS: [(Action, &str, &str); 4] = [
     (Action::Identify, "Identify", "identifier"),
@@ -154,24 +153,22 @@ fn routes(project: &ProjectFolder, source: &Path) -> Result<String> {
             let _ = write!(without, ", {module}");
         }
     }
+    let functions = EntryFunctions::read(project, Language::Python, "Python")?;
     let mut text = format!(
         "# Written by `supervisor-plugin build` from plugin.toml.\nfrom supervisor_sdk import places, randomness{without}\nfrom supervisor_sdk.handler import handler\n\nplaces.sources = {folder:?}\nrandomness.is_granted = {has_random}\n\nimport {module}\n\nHandler = handler({{\n"
     );
-    for (route, handler) in project.routes() {
-        check_identifier(handler, &format!("answers `{route}`"), FUNCTION)?;
+    for (route, handler) in &functions.routes {
         let _ = writeln!(text, "    {:?}: {module}.{handler},", route.to_string());
     }
     text.push_str("})\n");
-    if let Some(watcher) = project.provider(Action::Events) {
-        check_identifier(watcher, "provides `events`", FUNCTION)?;
+    if let Some(watcher) = functions.watcher {
         let _ = writeln!(
             text,
             "\nfrom supervisor_sdk.handler import watcher\n\nEvents = watcher({module}.{watcher})"
         );
     }
     let mut actions = String::new();
-    for (name, function) in project.actions() {
-        check_identifier(function, &format!("performs the action `{name}`"), FUNCTION)?;
+    for (name, function) in &functions.actions {
         let _ = writeln!(actions, "    {name:?}: {module}.{function},");
     }
     if !actions.is_empty() {
@@ -181,15 +178,9 @@ fn routes(project: &ProjectFolder, source: &Path) -> Result<String> {
         );
     }
     for (action, class, function) in PROVIDERS {
-        let Some(provider) = project.provider(action) else {
+        let Some(provider) = functions.provider(action) else {
             continue;
         };
-        let kind = typed_actions::provider_kind(Language::Python, action);
-        check_identifier(
-            provider,
-            &format!("provides `{action}`"),
-            &format!("{kind} in Python"),
-        )?;
         let _ = writeln!(
             text,
             "\nfrom supervisor_sdk.handler import {function}\n\n{class} = {function}({module}.{provider})"

@@ -54,7 +54,7 @@ impl ReconcilerTask {
     /// Returns whether a service has a container that is not one of `old`, and that is started if
     /// it should be.
     fn is_made(&self, app: &AppUuid, name: &ServiceName, old: &BTreeSet<ContainerId>) -> bool {
-        let desired = self.app_wanted_now(app);
+        let desired = self.effective_app(app);
         let Some(desired_service) = desired.and_then(|app| app.services.get(name)) else {
             // The target no longer contains the service.
             return true;
@@ -83,7 +83,7 @@ impl ReconcilerTask {
     }
 
     fn needs(&self, app: &AppUuid, underway: &OngoingAction, subject: &Subject) -> bool {
-        let desired = self.app_wanted_now(app);
+        let desired = self.effective_app(app);
         let state = &underway.state;
         match subject {
             Subject::Service(key) => key.app == *app && state.services.contains(&key.service),

@@ -6,13 +6,18 @@ use model::{
 };
 use strum::VariantArray;
 
-use super::{App, Draft, kill, reference};
-use crate::components::ComponentState;
+use super::{kill, reference};
+use crate::app::App;
+use crate::component::ComponentKind;
+use crate::component_state::ComponentState;
+use crate::current::CurrentState;
+use crate::draft::Draft;
 use crate::host::{boot_to_wait_for, waits_for_reboot};
 use crate::placement::{is_same_image, short_reference};
 use crate::services::{Disposition, ServicePlan, ServicePlans};
+use crate::step::{LockedStep, ServiceWork, StartService, Step};
 use crate::strategy::{Replacement, goes_first, replace};
-use crate::{ComponentKind, CurrentState, LockedStep, ServiceWork, StartService, Step, Subject};
+use crate::subject::Subject;
 
 pub(super) fn plan_service(
     app: &App<'_>,
