@@ -115,9 +115,12 @@ impl KeptVersions {
     /// against: the present signature file may belong to the next version. Must be called in a tokio runtime, and does
     /// not wait.
     pub(crate) fn keep(&mut self, file: &Path, digest: &str, signature: Option<Arc<[u8]>>) {
-        let is_requested = |of: &String| of == digest;
-        let is_kept = self.versions(file).is_some_and(|of| of.latest == digest);
-        if is_kept || self.requested.get(file).is_some_and(is_requested) {
+        // What is kept may be out of date as long as a write is in progress, so the last request counts.
+        let is_kept = match self.requested.get(file) {
+            Some(requested) => requested == digest,
+            None => self.versions(file).is_some_and(|of| of.latest == digest),
+        };
+        if is_kept {
             return;
         }
         self.requested.insert(file.to_owned(), digest.to_owned());

@@ -51,6 +51,28 @@ fn two_versions_of_a_file_are_kept_and_found_again() {
 }
 
 #[tokio::test]
+async fn a_version_that_serves_again_while_another_is_being_written_is_kept_after_it() {
+    let root = tempfile::tempdir().unwrap();
+    let file = root.path().join("a.wasm");
+    let mut kept = KeptVersions::open(root.path());
+    let [one, two] = ["one", "two"].map(|version| compiled_code::digest(version.as_bytes()));
+    fs::write(&file, "one").unwrap();
+    kept.folder.keep(&file, &one, None).unwrap();
+    let folder = Arc::clone(&kept.folder);
+    let writing = folder.writing.lock();
+    fs::write(&file, "two").unwrap();
+    kept.keep(&file, &two, None);
+    fs::write(&file, "one").unwrap();
+    kept.keep(&file, &one, None);
+    let writes = kept.writes();
+    assert_eq!(writes.len(), 2, "both are written");
+    drop(writing);
+    writes.close();
+    writes.wait().await;
+    assert_eq!(kept.versions(&file).unwrap().latest, one);
+}
+
+#[tokio::test]
 async fn a_copy_is_waited_for_until_it_is_complete() {
     let root = tempfile::tempdir().unwrap();
     let file = root.path().join("a.wasm");
