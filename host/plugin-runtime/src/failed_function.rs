@@ -9,12 +9,13 @@ const NAME: usize = 100;
 const MANGLED_NAME: usize = 1 << 10;
 
 /// Functions of the C library by which a program ends itself, or to which it passes a wrong address.
-const C_LIBRARY: [&str; 18] = [
+const C_LIBRARY: [&str; 19] = [
     "abort",
     "abort_call_at",
     "calloc",
     "end_failed_call",
     "exit",
+    "exit_exit",
     "free",
     "malloc",
     "memchr",
@@ -82,6 +83,17 @@ mod tests {
         for (names, expected) in [
             (&["read_rail", "hello"][..], Some("read_rail")),
             (&["__assert_fail", "abort", "read_rail"], Some("read_rail")),
+            // As `process::exit` of Rust calls it.
+            (
+                &[
+                    "exit_exit",
+                    "_Exit",
+                    "exit",
+                    "std::process::exit",
+                    "rails::rail",
+                ],
+                Some("rails::rail"),
+            ),
             (
                 &[
                     "_ZN4core9panicking9panic_fmt17h0123456789abcdefE",

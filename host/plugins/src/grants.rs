@@ -112,7 +112,7 @@ pub(crate) fn check<'a>(
             Import::With(first, others) if needs(&first) || others.iter().any(needs) => {}
             Import::With(first, _) => {
                 wrong.push(format!(
-                    "it imports `{import}`, which takes the capability `{first}`, and its manifest does not ask for that: add `{first} = \"why\"` to [capabilities] in its plugin.toml"
+                    "it imports `{import}`, which takes the capability `{first}`, and its manifest does not ask for that: add `{first} = \"why\"` to [capabilities] in its plugin.toml, or `{first} => \"why\"` to `capabilities` of `plugin!`"
                 ));
             }
             Import::Unknown if import.starts_with("platform:supervisor/") => {
@@ -244,9 +244,10 @@ mod tests {
                 &[Capability::Led]
             ),
             "it imports `platform:supervisor/led@1.0.0`, which takes the capability `led`, and its manifest does not \
-             ask for that: add `led = \"why\"` to [capabilities] in its plugin.toml; it imports \
+             ask for that: add `led = \"why\"` to [capabilities] in its plugin.toml, or `led => \"why\"` to `capabilities` of \
+             `plugin!`; it imports \
              `wasi:clocks/wall-clock@0.2.6`, which takes the capability `clock`, and its manifest does not ask for that: \
-             add `clock = \"why\"` to [capabilities] in its plugin.toml"
+             add `clock = \"why\"` to [capabilities] in its plugin.toml, or `clock => \"why\"` to `capabilities` of `plugin!`"
         );
         assert_eq!(
             refusal(&["led"], &["wasi:sockets/tcp@0.2.6"], &[Capability::Led]),
