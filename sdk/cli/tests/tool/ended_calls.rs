@@ -148,6 +148,35 @@ fn a_call_of_a_plugin_in_c_says_which_mistake_has_ended_it() {
     calls(&author, &[&clocks[..], &always].concat());
 }
 
+const RUST: &str = r#"//! A plugin that ends itself.
+
+use supervisor_sdk::{Path, plugin};
+
+plugin! {}
+
+#[inline(never)]
+fn end(status: i32) -> ! {
+    std::process::exit(status)
+}
+
+async fn hello(name: Path<String>) -> String {
+    if name.0 == "exit" {
+        end(3);
+    }
+    name.0
+}
+"#;
+
+#[test]
+fn a_call_of_a_plugin_in_rust_names_the_function_that_has_ended_it() {
+    let author = Author::new();
+    author.new_project("rails");
+    author.edit("rails/plugin.toml", "store = \"counts the calls\"\n", "");
+    author.write("rails/src/lib.rs", RUST);
+    let ended = "it ended itself (`process::exit`); return an error instead, in `rails::end`";
+    calls(&author, &[("exit", &[ended]), ("other", &[])]);
+}
+
 const GO: &str = r#"package main
 
 import (
