@@ -20,6 +20,11 @@ pub(crate) fn check_routes_and_actions(
     granted: &Grants,
     policy: &Path,
 ) -> Result<(), String> {
+    all_of(refused_claims(manifest, granted, policy))
+}
+
+/// Returns what the policy does not let the plugin with this manifest answer or provide, a sentence about each kind.
+pub(crate) fn refused_claims(manifest: &Manifest, granted: &Grants, policy: &Path) -> Vec<String> {
     let (plugin, policy) = (&manifest.name, policy.display());
     let mut wrong = Vec::new();
     let (mut of_stock, mut missing) = (Vec::new(), false);
@@ -74,7 +79,7 @@ pub(crate) fn check_routes_and_actions(
             quoted(&events, '"')
         ));
     }
-    all_of(wrong)
+    wrong
 }
 
 /// Returns everything that is wrong as one error, if anything is.
@@ -104,6 +109,15 @@ pub(crate) fn check<'a>(
     granted: &BTreeSet<Capability>,
     policy: &Path,
 ) -> Result<(), String> {
+    all_of(refused_imports(manifest, imports))?;
+    missing_grants(manifest, granted, policy).map_or(Ok(()), Err)
+}
+
+/// Returns an error for each of these imports of a component that its manifest does not ask for, or that no plugin gets.
+pub fn refused_imports<'a>(
+    manifest: &Manifest,
+    imports: impl Iterator<Item = &'a str>,
+) -> Vec<String> {
     let needs = |capability: &Capability| manifest.asks_for(*capability);
     let mut wrong = Vec::new();
     for import in imports {
@@ -125,12 +139,19 @@ pub(crate) fn check<'a>(
             }
         }
     }
-    all_of(wrong)?;
+    wrong
+}
 
+/// Returns an error about the capabilities that the manifest asks for and the policy does not grant, if there are any.
+pub(crate) fn missing_grants(
+    manifest: &Manifest,
+    granted: &BTreeSet<Capability>,
+    policy: &Path,
+) -> Option<String> {
     let needs = manifest.capabilities.iter();
     let missing: Vec<_> = needs.filter(|need| !granted.contains(&need.name)).collect();
     if missing.is_empty() {
-        return Ok(());
+        return None;
     }
     let noun = if missing.len() == 1 {
         "capability"
@@ -146,7 +167,7 @@ pub(crate) fn check<'a>(
     all.extend(missing.iter().map(|need| need.name));
     let all: Vec<_> = all.into_iter().map(<&str>::from).collect();
     let plugin = &manifest.name;
-    Err(format!(
+    Some(format!(
         "plugin `{plugin}` needs the {noun} {}, which the policy `{}` does not grant; to grant it, give its section `[plugins.{plugin}]` the line `grants = [{}]`",
         list.join(", "),
         policy.display(),
