@@ -93,6 +93,7 @@ pub use config::{
 pub use confinement_rule::ConfinementRule;
 pub use device_types::PluginMetricValue;
 pub use embed::{EmbedError, embed_signature, write_signed};
+pub use failure::FAILURES_FOR_AUTHORS;
 pub use grant::{GrantError, PolicyAddition};
 pub use grants::refused_imports;
 pub use install_check::{InstallCheckError, InstallDevice, check_install};

@@ -7,6 +7,7 @@ mod refusal;
 mod requests;
 mod served_plugin;
 mod steps;
+mod terminal_log;
 mod watcher;
 
 use std::net::SocketAddr;
@@ -20,7 +21,6 @@ use axum::extract::{ConnectInfo, Request};
 use stop_signals::StopSignals;
 use tokio::net::TcpListener;
 use tokio::sync::RwLock;
-use tracing::Level;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
@@ -28,22 +28,19 @@ use self::call_lines::ActionLines;
 use self::identify_requests::IdentifyRequests;
 use self::requests::Requests;
 use self::served_plugin::{ServedDevice, ServedPlugin};
+use self::terminal_log::TerminalLog;
 use self::watcher::Watcher;
 use crate::arguments::Run;
 use crate::commands::trial::Trial;
 use crate::component::Component;
 use crate::device_file::DEVICE;
 use crate::log_filter;
-use crate::output::Output;
+use crate::output::{Output, has_colours};
 
 pub(crate) async fn run(arguments: &Run, output: &Output) -> Result<ExitCode> {
-    tracing_subscriber::fmt()
-        .without_time()
-        .with_target(false)
-        .with_writer(std::io::stderr)
-        .with_max_level(Level::INFO)
-        .finish()
-        .with(log_filter::for_authors())
+    tracing_subscriber::registry()
+        .with(TerminalLog::new(has_colours()))
+        .with(log_filter::for_terminal())
         .init();
     let listener = TcpListener::bind(arguments.listen).await.with_context(|| {
         format!(

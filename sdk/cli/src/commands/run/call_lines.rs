@@ -20,18 +20,24 @@ impl ActionObserver for ActionLines {
 }
 
 /// Returns the line about a request with an answer that is complete, or that is a stream: `GET /v3/rails 200 in 1.2 ms
-/// (0.3 ms of 1000 ms processor time, 2.1 of 16 MiB)`. A request without a call of the plugin has used nothing.
+/// (0.3 ms of 1000 ms processor time, 2.1 of 16 MiB)`. A request without a call of the plugin has used nothing. Why the
+/// plugin failed comes first.
 pub(super) fn request_line(
     request: &str,
     status: StatusCode,
     time: Duration,
     used: Option<&UsedResources>,
     is_stream: bool,
+    failure: Option<&str>,
 ) -> String {
     let status = status.as_u16();
     let so_far = if is_stream { ", so far" } else { "" };
     let used = used.map(in_whole).unwrap_or_default();
-    format!("{request} {status} in {}{so_far}{used}", ms(time))
+    let rest = format!("{status} in {}{so_far}{used}", ms(time));
+    match failure {
+        Some(failure) => format!("{failure}   {request} -> {rest}"),
+        None => format!("{request} {rest}"),
+    }
 }
 
 /// Returns the line about a stream that has ended, which began `time` ago.
@@ -122,7 +128,8 @@ mod tests {
     fn a_request_is_shown_with_what_it_used_and_the_limits() {
         let line = |path: &str, micros, used: Option<UsedResources>, is_stream| {
             let (request, time) = (format!("GET {path}"), Duration::from_micros(micros));
-            request_line(&request, StatusCode::OK, time, used.as_ref(), is_stream)
+            let status = StatusCode::OK;
+            request_line(&request, status, time, used.as_ref(), is_stream, None)
         };
         let used = || Some(used(310, (21 << 20) / 10));
         is_documented(&line("/v3/rails/Ada", 1230, used(), false));
@@ -133,6 +140,20 @@ mod tests {
         );
         let used = Some(self::used(310, (12 << 20) / 10));
         is_documented(&line("/v3/rails/countdown", 1100, used, true));
+        let (status, time) = (
+            StatusCode::INTERNAL_SERVER_ERROR,
+            Duration::from_micros(2100),
+        );
+        let used = self::used(1700, (11 << 20) / 10);
+        let panic = Some("panic: no such rail (src/lib.rs:28:5)");
+        is_documented(&request_line(
+            "GET /v3/rails/12v",
+            status,
+            time,
+            Some(&used),
+            false,
+            panic,
+        ));
     }
 
     #[test]

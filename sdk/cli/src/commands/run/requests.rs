@@ -18,6 +18,7 @@ use super::call_lines::{request_line, stream_line};
 use super::refusal::refusal;
 use super::served_plugin::ServedPlugin;
 use super::steps::StepRoutes;
+use super::terminal_log::with_failure;
 use crate::output::note_line;
 
 /// The route of the supervisor's own that is served here: it calls a plugin.
@@ -43,7 +44,7 @@ impl Requests {
         let what = format!("{} {}", request.method(), request.uri().path());
         let usage = Arc::<CallUsage>::default();
         request.extensions_mut().insert(Arc::clone(&usage));
-        let response = self.response(client, request).await;
+        let (response, failure) = with_failure(self.response(client, request)).await;
         let status = response.status();
         let is_stream = response.body().size_hint().exact().is_none();
         let used = usage.read();
@@ -53,6 +54,7 @@ impl Requests {
             started.elapsed(),
             used.as_ref(),
             is_stream,
+            failure.as_deref(),
         ));
         if status == StatusCode::NOT_FOUND && response.headers().is_empty() {
             return refusal(
