@@ -1,4 +1,4 @@
-//! Output for people and programs: sentences, or with `--json` one document on standard output.
+//! Output for people and programs: sentences, or with `--json` one document on standard output, or one for each event.
 
 use std::fmt::Display;
 use std::io::{ErrorKind, IsTerminal as _, Write as _};
@@ -7,6 +7,7 @@ use anyhow::Error;
 use serde_json::{Value, json};
 
 /// How results are printed.
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Output {
     is_json: bool,
 }
@@ -28,6 +29,15 @@ impl Output {
     /// Prints progress, only for people.
     pub(crate) fn note(&self, text: &str) {
         if !self.is_json {
+            note_line(text);
+        }
+    }
+
+    /// Prints what has happened in a command that runs until it is stopped: a line for people, or a document in one line.
+    pub(crate) fn event(&self, text: impl Display, document: &Value) {
+        if self.is_json {
+            print(&document.to_string());
+        } else {
             note_line(text);
         }
     }
