@@ -1,8 +1,8 @@
 //! Plugins' own actions: what one plugin does for others.
 //!
 //! **To provide actions**: `actions` of [`crate::plugin!`] names each action with the `async fn` that performs it. The
-//! function takes what the caller sends: `Vec<u8>`, `String` or [`Json`](crate::Json) of a type, or nothing; in addition
-//! it may take the [`Caller`](crate::Caller). It returns one of these, or a `Result`.
+//! function takes what the caller sends: `Vec<u8>`, `String` or [`Json`] of a type, or nothing; in addition
+//! it may take the [`Caller`]. It returns one of these, or a `Result`.
 //!
 //! ```
 //! use serde::Deserialize;

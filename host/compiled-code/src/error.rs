@@ -68,7 +68,7 @@ pub enum CompileError {
         source: Arc<io::Error>,
     },
     /// The compiler reports that it is not a valid component, with the reason.
-    #[error("cannot compile `{name}`: {reason}")]
+    #[error("the compiler refuses `{name}`: {reason}")]
     Refused {
         /// The component's file.
         name: String,

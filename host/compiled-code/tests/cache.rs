@@ -185,7 +185,10 @@ async fn a_failed_compilation_is_not_repeated_at_every_start() {
         let compiled = cache.compile_file(&source, Profile::Plugin);
         compiled.await.unwrap_err().to_string()
     };
-    let (limits, reason) = (Limits::default(), "cannot compile `some.wasm`: too strange");
+    let (limits, reason) = (
+        Limits::default(),
+        "the compiler refuses `some.wasm`: too strange",
+    );
     assert_eq!(ask(&limits, "").await, reason);
     let again = format!("{reason} (an earlier attempt failed, and the next one is due in 23 h)");
     assert_eq!(ask(&limits, "").await, again);
@@ -494,18 +497,21 @@ async fn a_file_that_is_not_a_component_is_refused_by_name() {
     for (wasm, expected) in [
         (
             &b"GIF89a"[..],
-            "cannot compile `some.wasm`: not a WebAssembly file",
+            "the compiler refuses `some.wasm`: not a WebAssembly file",
         ),
-        (b"", "cannot compile `some.wasm`: not a WebAssembly file"),
+        (
+            b"",
+            "the compiler refuses `some.wasm`: not a WebAssembly file",
+        ),
         (
             b"(component)",
-            "cannot compile `some.wasm`: not a WebAssembly file",
+            "the compiler refuses `some.wasm`: not a WebAssembly file",
         ),
         (
             &core,
-            "cannot compile `some.wasm`: a core module and not a component",
+            "the compiler refuses `some.wasm`: a core module and not a component",
         ),
-        (&broken, "cannot compile `some.wasm`: "),
+        (&broken, "the compiler refuses `some.wasm`: "),
     ] {
         let error = fixture.compiled(wasm).await.unwrap_err().to_string();
         assert!(error.starts_with(expected), "{error}");

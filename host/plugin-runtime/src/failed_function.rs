@@ -9,12 +9,13 @@ const NAME: usize = 100;
 const MANGLED_NAME: usize = 1 << 10;
 
 /// Functions of the C library by which a program ends itself, or to which it passes a wrong address.
-const C_LIBRARY: [&str; 18] = [
+const C_LIBRARY: [&str; 19] = [
     "abort",
     "abort_call_at",
     "calloc",
     "end_failed_call",
     "exit",
+    "exit_exit",
     "free",
     "malloc",
     "memchr",
@@ -31,7 +32,7 @@ const C_LIBRARY: [&str; 18] = [
 ];
 /// The beginnings of the names of functions that belong to a language. In C, names that begin with an underscore are
 /// reserved for it.
-const LANGUAGES: [&str; 9] = [
+const LANGUAGES: [&str; 14] = [
     "_",
     "alloc::",
     "core::",
@@ -41,6 +42,12 @@ const LANGUAGES: [&str; 9] = [
     "<std::",
     "dlmalloc::",
     "runtime.",
+    // The SDK for Rust, into which the compiler may have put the author's function, and exports of a component.
+    "supervisor_sdk::",
+    "<supervisor_sdk::",
+    "wit_bindgen::",
+    "<wit_bindgen::",
+    "[",
 ];
 /// The beginning of the names of functions that execute code of Python: the functions that such a component contains are
 /// not its author's.
@@ -82,6 +89,17 @@ mod tests {
         for (names, expected) in [
             (&["read_rail", "hello"][..], Some("read_rail")),
             (&["__assert_fail", "abort", "read_rail"], Some("read_rail")),
+            // As `process::exit` of Rust calls it.
+            (
+                &[
+                    "exit_exit",
+                    "_Exit",
+                    "exit",
+                    "std::process::exit",
+                    "rails::rail",
+                ],
+                Some("rails::rail"),
+            ),
             (
                 &[
                     "_ZN4core9panicking9panic_fmt17h0123456789abcdefE",
@@ -93,6 +111,15 @@ mod tests {
             (&["runtime.throw", "main.rail"], Some("main.rail")),
             (&["cfunction_call", "_PyEval_EvalFrameDefault"], None),
             (&["abort", "_initialize"], None),
+            (
+                &[
+                    "exit_exit",
+                    "supervisor_sdk::bindings::endpoint::exports::_export_handle_cabi::{{closure}}",
+                    "wit_bindgen::rt::async_support::callback",
+                    "[async-lift]platform:supervisor/handler@1.4.0#handle",
+                ],
+                None,
+            ),
             (&[], None),
         ] {
             let found = of_author(names.iter().copied());

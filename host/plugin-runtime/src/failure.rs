@@ -79,8 +79,11 @@ fn trapped(error: &wasmtime::Error, account: Option<String>) -> Failure {
 /// Returns what a trap probably means, for those whose text names only the effect.
 fn hint(trap: Trap, has_account: bool) -> Option<&'static str> {
     match trap {
-        // The most frequent reason is a stack that grows beyond its place in memory, and nothing else identifies it.
-        Trap::MemoryOutOfBounds => Some("probably because its stack overflowed"),
+        // A stack that grows beyond its place in memory, or in C and Go an address that is not one: nothing tells the
+        // two apart.
+        Trap::MemoryOutOfBounds => {
+            Some("probably because its stack overflowed or it used an invalid pointer")
+        }
         Trap::StackOverflow => Some("probably because of endless recursion"),
         // Many languages end a program with it, after an account of the reason.
         Trap::UnreachableCodeReached if !has_account => {
@@ -113,6 +116,11 @@ mod tests {
                 Trap::UnreachableCodeReached,
                 Some(failed),
                 "wasm trap: wasm `unreachable` instruction executed",
+            ),
+            (
+                Trap::MemoryOutOfBounds,
+                None,
+                "wasm trap: out of bounds memory access, probably because its stack overflowed or it used an invalid pointer",
             ),
             (
                 Trap::IntegerDivisionByZero,

@@ -67,9 +67,16 @@ pub(crate) fn is_for_debugging(failure: &Failure) -> bool {
     )
 }
 
+/// The target of the lines of the log in which `supervisor-plugin run` shows failures, in place of those for a device's
+/// owner: in the author's words, and without a trace.
+pub const FAILURES_FOR_AUTHORS: &str = "plugins::failure::for_author";
+
 /// Writes it to the log, with the trace if there is one.
 pub(crate) fn log(failure: &Failure, plugin: &str) {
     let message = for_author(failure, plugin);
+    if !is_for_debugging(failure) {
+        tracing::debug!(target: FAILURES_FOR_AUTHORS, plugin, "{message}");
+    }
     match failure {
         // The plugin's output about a panic is already in the log.
         Failure::Trap { trace, .. } => {

@@ -20,6 +20,11 @@ pub(crate) fn check_routes_and_actions(
     granted: &Grants,
     policy: &Path,
 ) -> Result<(), String> {
+    all_of(refused_claims(manifest, granted, policy))
+}
+
+/// Returns what the policy does not let the plugin with this manifest answer or provide, a sentence about each kind.
+pub(crate) fn refused_claims(manifest: &Manifest, granted: &Grants, policy: &Path) -> Vec<String> {
     let (plugin, policy) = (&manifest.name, policy.display());
     let mut wrong = Vec::new();
     let (mut of_stock, mut missing) = (Vec::new(), false);
@@ -74,7 +79,7 @@ pub(crate) fn check_routes_and_actions(
             quoted(&events, '"')
         ));
     }
-    all_of(wrong)
+    wrong
 }
 
 /// Returns everything that is wrong as one error, if anything is.
@@ -104,6 +109,15 @@ pub(crate) fn check<'a>(
     granted: &BTreeSet<Capability>,
     policy: &Path,
 ) -> Result<(), String> {
+    all_of(refused_imports(manifest, imports))?;
+    missing_grants(manifest, granted, policy).map_or(Ok(()), Err)
+}
+
+/// Returns an error for each of these imports of a component that its manifest does not ask for, or that no plugin gets.
+pub fn refused_imports<'a>(
+    manifest: &Manifest,
+    imports: impl Iterator<Item = &'a str>,
+) -> Vec<String> {
     let needs = |capability: &Capability| manifest.asks_for(*capability);
     let mut wrong = Vec::new();
     for import in imports {
@@ -112,7 +126,7 @@ pub(crate) fn check<'a>(
             Import::With(first, others) if needs(&first) || others.iter().any(needs) => {}
             Import::With(first, _) => {
                 wrong.push(format!(
-                    "it imports `{import}`, which takes the capability `{first}`, and its manifest does not ask for that: add `{first} = \"why\"` to [capabilities] in its plugin.toml"
+                    "it imports `{import}`, which takes the capability `{first}`, and its manifest does not ask for that: add `{first} = \"why\"` to [capabilities] in its plugin.toml, or `{first} => \"why\"` to `capabilities` of `plugin!`"
                 ));
             }
             Import::Unknown if import.starts_with("platform:supervisor/") => {
@@ -125,12 +139,19 @@ pub(crate) fn check<'a>(
             }
         }
     }
-    all_of(wrong)?;
+    wrong
+}
 
+/// Returns an error about the capabilities that the manifest asks for and the policy does not grant, if there are any.
+pub(crate) fn missing_grants(
+    manifest: &Manifest,
+    granted: &BTreeSet<Capability>,
+    policy: &Path,
+) -> Option<String> {
     let needs = manifest.capabilities.iter();
     let missing: Vec<_> = needs.filter(|need| !granted.contains(&need.name)).collect();
     if missing.is_empty() {
-        return Ok(());
+        return None;
     }
     let noun = if missing.len() == 1 {
         "capability"
@@ -146,7 +167,7 @@ pub(crate) fn check<'a>(
     all.extend(missing.iter().map(|need| need.name));
     let all: Vec<_> = all.into_iter().map(<&str>::from).collect();
     let plugin = &manifest.name;
-    Err(format!(
+    Some(format!(
         "plugin `{plugin}` needs the {noun} {}, which the policy `{}` does not grant; to grant it, give its section `[plugins.{plugin}]` the line `grants = [{}]`",
         list.join(", "),
         policy.display(),
@@ -244,9 +265,10 @@ mod tests {
                 &[Capability::Led]
             ),
             "it imports `platform:supervisor/led@1.0.0`, which takes the capability `led`, and its manifest does not \
-             ask for that: add `led = \"why\"` to [capabilities] in its plugin.toml; it imports \
+             ask for that: add `led = \"why\"` to [capabilities] in its plugin.toml, or `led => \"why\"` to `capabilities` of \
+             `plugin!`; it imports \
              `wasi:clocks/wall-clock@0.2.6`, which takes the capability `clock`, and its manifest does not ask for that: \
-             add `clock = \"why\"` to [capabilities] in its plugin.toml"
+             add `clock = \"why\"` to [capabilities] in its plugin.toml, or `clock => \"why\"` to `capabilities` of `plugin!`"
         );
         assert_eq!(
             refusal(&["led"], &["wasi:sockets/tcp@0.2.6"], &[Capability::Led]),

@@ -58,6 +58,7 @@ mod plugin_host;
 mod plugin_shares;
 mod plugins;
 mod policy;
+mod policy_refusals;
 mod provision;
 mod proxy;
 mod recent_lines;
@@ -92,7 +93,9 @@ pub use config::{
 pub use confinement_rule::ConfinementRule;
 pub use device_types::PluginMetricValue;
 pub use embed::{EmbedError, embed_signature, write_signed};
+pub use failure::FAILURES_FOR_AUTHORS;
 pub use grant::{GrantError, PolicyAddition};
+pub use grants::refused_imports;
 pub use install_check::{InstallCheckError, InstallDevice, check_install};
 pub use installation::PluginUpload;
 pub use installed_plugins::InstalledPlugins;
@@ -111,6 +114,7 @@ pub use plugin_values::{
 };
 pub use plugins::{Plugins, StartError, UNPINNED};
 pub use policy::{PolicyError, policy_text};
+pub use policy_refusals::policy_refusals;
 pub use rollback::{Rollback, RollbackError, RollbackFolders, rollback};
 pub use route_match::{RouteLookup, RouteMatch};
 pub use signers::{

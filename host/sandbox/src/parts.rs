@@ -7,6 +7,14 @@ use wasmtime_environ::component::{
 };
 use wasmtime_environ::{Module, ScopeVec, Tunables};
 
+/// What the author of a plugin with too many parts can do.
+const FEWER_COMPONENTS: &str =
+    "compose it of fewer components, each of which brings modules of its own";
+/// What the author of a plugin with a large table can do.
+const FEWER_FUNCTIONS: &str = "leave libraries out, because a table has an entry for each function that is called by its address";
+/// What the author of a plugin with a large memory can do.
+const LESS_DATA: &str = "give it less static data or a smaller stack";
+
 /// The parts of one instance of a component.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct InstanceParts {
@@ -58,29 +66,50 @@ impl InstanceParts {
                 "core instances",
                 self.core_instances as u64,
                 bounds.core_instances.into(),
+                FEWER_COMPONENTS,
             ),
-            ("memories", self.memories as u64, bounds.memories.into()),
-            ("tables", self.tables as u64, bounds.tables.into()),
+            (
+                "memories",
+                self.memories as u64,
+                bounds.memories.into(),
+                FEWER_COMPONENTS,
+            ),
+            (
+                "tables",
+                self.tables as u64,
+                bounds.tables.into(),
+                FEWER_COMPONENTS,
+            ),
             (
                 "entries in a table at its start",
                 self.table_elements,
                 bounds.table_elements as u64,
+                FEWER_FUNCTIONS,
             ),
             (
                 "bytes of memory at its start",
                 self.memory,
                 PLUGIN_MEMORY as u64,
+                LESS_DATA,
             ),
         ];
-        let too_many = rows.iter().filter(|(_, has, most)| has > most);
-        let too_many: Vec<_> = too_many
-            .map(|(what, has, most)| format!("{has} {what}, but a plugin may have at most {most}"))
-            .collect();
-        if too_many.is_empty() {
+        let mut reasons = Vec::new();
+        let mut remedies = Vec::new();
+        for (what, has, most, remedy) in rows.into_iter().filter(|(_, has, most, _)| has > most) {
+            reasons.push(format!(
+                "{has} {what}, but a plugin may have at most {most}"
+            ));
+            if !remedies.contains(&remedy) {
+                remedies.push(remedy);
+            }
+        }
+        if reasons.is_empty() {
             return Ok(());
         }
-        let too_many = too_many.join(", and ");
-        Err(wasmtime::Error::msg(format!("it has {too_many}")))
+        let (reasons, remedies) = (reasons.join(", and "), remedies.join(", and "));
+        Err(wasmtime::Error::msg(format!(
+            "it has {reasons}: {remedies}"
+        )))
     }
 
     fn add(&mut self, module: &Module) {

@@ -1,5 +1,6 @@
 //! The lines of a device's log that authors see.
 
+use plugins::FAILURES_FOR_AUTHORS;
 use tracing_subscriber::filter::{LevelFilter, Targets};
 
 /// Returns the filter that leaves out what a supervisor logs about its policy and its plugin files. Here these are copies
@@ -17,6 +18,13 @@ pub(crate) fn for_authors() -> Targets {
         .with_target("plugins::identify", LevelFilter::OFF)
         // Which files were compiled.
         .with_target("compiled_code", LevelFilter::WARN)
+}
+
+/// Returns the filter of the lines that `run` shows: failures are shown in the words for authors.
+pub(crate) fn for_terminal() -> Targets {
+    for_authors()
+        .with_target("plugins::failure", LevelFilter::OFF)
+        .with_target(FAILURES_FOR_AUTHORS, LevelFilter::DEBUG)
 }
 
 #[cfg(test)]
@@ -38,6 +46,15 @@ mod tests {
             ("plugins::plugin_host", Level::INFO, true),
             ("plugins::plugin_host", Level::DEBUG, false),
             ("plugins::call", Level::ERROR, true),
+        ] {
+            let shown = filter.would_enable(target, &level);
+            assert_eq!(shown, expected, "{target} {level}");
+        }
+        let filter = for_terminal();
+        for (target, level, expected) in [
+            ("plugins::failure", Level::WARN, false),
+            (FAILURES_FOR_AUTHORS, Level::DEBUG, true),
+            ("plugins::plugin_host", Level::INFO, true),
         ] {
             let shown = filter.would_enable(target, &level);
             assert_eq!(shown, expected, "{target} {level}");

@@ -1,12 +1,13 @@
-//! Output for people and programs: sentences, or with `--json` one document on standard output.
+//! Output for people and programs: sentences, or with `--json` one document on standard output, or one for each event.
 
 use std::fmt::Display;
-use std::io::{ErrorKind, Write as _};
+use std::io::{ErrorKind, IsTerminal as _, Write as _};
 
 use anyhow::Error;
 use serde_json::{Value, json};
 
 /// How results are printed.
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Output {
     is_json: bool,
 }
@@ -28,6 +29,15 @@ impl Output {
     /// Prints progress, only for people.
     pub(crate) fn note(&self, text: &str) {
         if !self.is_json {
+            note_line(text);
+        }
+    }
+
+    /// Prints what has happened in a command that runs until it is stopped: a line for people, or a document in one line.
+    pub(crate) fn event(&self, text: impl Display, document: &Value) {
+        if self.is_json {
+            print(&document.to_string());
+        } else {
             note_line(text);
         }
     }
@@ -58,6 +68,13 @@ fn print(text: &str) {
 /// Writes a line to standard error, as long as somebody reads it: with `2>&1` that is the same reader.
 pub(crate) fn note_line(text: impl Display) {
     let _ = writeln!(std::io::stderr().lock(), "{text}");
+}
+
+/// Returns whether lines on standard error may have colours: it is a terminal, and its user has not turned them off
+/// (<https://no-color.org>).
+pub(crate) fn has_colours() -> bool {
+    let is_off = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    !is_off && std::io::stderr().is_terminal()
 }
 
 /// Formats a number of bytes for people.

@@ -3,6 +3,9 @@
 //! The files are those of authors, `plugin.toml`, `device.toml` and tests, and those of a device's owner, the policy and
 //! the supervisor's configuration file.
 
+/// How the message about an unknown key begins.
+const UNKNOWN_KEY: &str = "there is no key ";
+
 /// The reason why a text is not TOML, or not of the form that it must have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FormError {
@@ -22,6 +25,12 @@ impl FormError {
         }
     }
 
+    /// Returns whether it is about a key that the text must not have.
+    #[must_use]
+    pub(crate) fn is_unknown_key(&self) -> bool {
+        self.message.starts_with(UNKNOWN_KEY)
+    }
+
     /// Returns the message after its place in `text`, the parsed text: `line 2, column 1: …`.
     #[must_use]
     pub fn with_place(&self, text: &str) -> String {
@@ -34,7 +43,7 @@ impl FormError {
     pub fn in_words(message: &str) -> String {
         let message = message.trim_end();
         if let Some((name, names)) = split(message, "unknown field ") {
-            return format!("there is no key {name} here; the keys are {names}");
+            return format!("{UNKNOWN_KEY}{name} here; the keys are {names}");
         }
         if let Some((name, names)) = split(message, "unknown variant ") {
             return format!("{name} is not known here; choose one of {names}");

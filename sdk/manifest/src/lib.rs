@@ -38,7 +38,7 @@ pub use manifest::{
 };
 pub use pattern::{Pattern, PatternError, match_path};
 pub use plugin_metadata::PluginMetadata;
-pub use project::{Build, Language, Project, ProjectError};
+pub use project::{Build, Language, Project, ProjectError, ProjectErrors};
 pub use project_file::{ProjectFile, WrittenBuild};
 pub use route::{Route, allowed_methods, parse_method, route_method};
 pub use schedule::{LONGEST_INTERVAL, SHORTEST_INTERVAL, Schedule, ScheduleError};

@@ -94,12 +94,9 @@ pub enum ManifestError {
     Invalid(String),
 }
 
-/// How the error for an invalid manifest begins.
-pub(crate) const INVALID: &str = "its manifest is invalid: ";
-
 /// Creates the error for an invalid manifest.
 fn invalid(what: impl fmt::Display) -> ManifestError {
-    ManifestError::Invalid(format!("{INVALID}{what}"))
+    ManifestError::Invalid(format!("its manifest is invalid: {what}"))
 }
 
 impl Manifest {

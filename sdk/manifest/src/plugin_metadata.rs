@@ -40,11 +40,17 @@ impl PluginMetadata {
     /// # Errors
     /// The rule that the first invalid text violates.
     pub fn check(&self) -> Result<(), String> {
+        self.problems().into_iter().next().map_or(Ok(()), Err)
+    }
+
+    /// Returns the rules that the texts violate.
+    pub(crate) fn problems(&self) -> Vec<String> {
+        let mut problems = Vec::new();
         for (key, text) in self.texts() {
-            check_text(format_args!("`{key}`"), text)?;
+            problems.extend(check_text(format_args!("`{key}`"), text).err());
             // People read these in terminals and logs.
             if text.chars().any(char::is_control) {
-                return Err(format!("`{key}` must be one line of text"));
+                problems.push(format!("`{key}` must be one line of text"));
             }
         }
         // It is shown as a link.
@@ -58,8 +64,8 @@ impl PluginMetadata {
             .as_ref()
             .is_some_and(|homepage| !is_web_address(homepage))
         {
-            return Err("`homepage` must begin with `https://` or `http://`".to_owned());
+            problems.push("`homepage` must begin with `https://` or `http://`".to_owned());
         }
-        Ok(())
+        problems
     }
 }

@@ -3,18 +3,19 @@
 //! It has the contents of the manifest in a shorter form, and in addition what only the build needs: the language, and
 //! which function in the sources answers which route.
 
+mod mistakes;
+
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::str::FromStr as _;
 
 use serde::Deserialize;
 use toml::Spanned;
 
-use crate::form_error::line_and_column;
-use crate::manifest::{INTERFACE, INVALID, Manifest, Need};
-use crate::{
-    Action, LimitError, Pattern, PluginMetadata, ProjectFile, Route, ScheduleError, WrittenLimits,
-};
+use crate::manifest::{INTERFACE, Manifest, Need};
+use crate::{Action, Pattern, PluginMetadata, ProjectFile, ScheduleError};
+
+use mistakes::Mistakes;
+pub use mistakes::{ProjectError, ProjectErrors};
 
 /// A plugin as its author declares it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -82,68 +83,6 @@ pub enum Language {
     Component,
 }
 
-/// The reason why a `plugin.toml` cannot be used, with its place.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ProjectError {
-    /// Line and column, counted from 1; `None` if the problem is what is missing.
-    place: Option<(usize, usize)>,
-    message: String,
-}
-
-impl fmt::Display for ProjectError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(Project::FILE)?;
-        if let Some((line, column)) = self.place {
-            write!(f, ":{line}:{column}")?;
-        }
-        write!(f, ": {}", self.message)
-    }
-}
-
-impl std::error::Error for ProjectError {}
-
-impl ProjectError {
-    /// Creates the error about the place `offset` of a text.
-    fn at(text: &str, offset: usize, message: impl fmt::Display) -> ProjectError {
-        ProjectError {
-            place: Some(line_and_column(text, offset)),
-            message: message.to_string(),
-        }
-    }
-
-    /// Creates the error about something whose place only its message names: the first text between backticks that
-    /// begins a line, as keys do.
-    fn about(text: &str, message: &str) -> ProjectError {
-        let mut names = message.split('`').skip(1).step_by(2);
-        let offset = names.find_map(|name| offset_of_key(text, name));
-        ProjectError {
-            place: offset.map(|offset| line_and_column(text, offset)),
-            message: message.to_owned(),
-        }
-    }
-}
-
-/// Returns the place of a key: of a bare one, one in quotation marks, or a table.
-fn offset_of_key(text: &str, key: &str) -> Option<usize> {
-    let mut start = 0;
-    for line in text.split_inclusive('\n') {
-        let written = line.trim_start();
-        let after = ["[", "\"", "'", ""].iter().find_map(|opening| {
-            let rest = written.strip_prefix(opening)?;
-            rest.strip_prefix(key)
-        });
-        let ends = |rest: &str| {
-            let next = rest.chars().next();
-            next.is_none_or(|char| "]\"'.= \t".contains(char))
-        };
-        if !key.is_empty() && after.is_some_and(ends) {
-            return Some(start + line.len() - written.len());
-        }
-        start += line.len();
-    }
-    None
-}
-
 impl Project {
     /// The name of the file.
     pub const FILE: &'static str = "plugin.toml";
@@ -151,35 +90,21 @@ impl Project {
     /// Parses and checks the text of a `plugin.toml`.
     ///
     /// # Errors
-    /// If it is not valid, or if no device would accept the manifest.
-    pub fn parse(text: &str) -> Result<Project, ProjectError> {
-        let file = ProjectFile::parse(text)
-            .map_err(|error| ProjectError::at(text, error.offset, error.message))?;
-        let mut routes = Vec::new();
-        let mut handlers = Vec::new();
-        for (route, handler) in file.routes {
-            if handler.get_ref().trim().is_empty() {
-                let route = route.get_ref();
-                let message = format!(
-                    "the route `{route}` has no handler: name the function that answers it"
-                );
-                return Err(ProjectError::at(text, handler.span().start, message));
-            }
-            let place = route.span().start;
-            let route = Route::parse(route.get_ref());
-            routes.push(route.map_err(|error| ProjectError::at(text, place, error))?);
-            handlers.push(handler.into_inner());
+    /// Everything because of which it is not valid, or because of which no device would accept the manifest. A text that
+    /// is not TOML has one error.
+    pub fn parse(text: &str) -> Result<Project, ProjectErrors> {
+        let mut mistakes = Mistakes::new(text);
+        let (file, errors) = ProjectFile::parse_most(text);
+        for error in errors {
+            mistakes.add_at(error.offset, error.message);
         }
-        let mut limits = WrittenLimits::default();
-        for (key, value) in file.limits {
-            if let Err(error) = limits.set(key.get_ref(), *value.get_ref()) {
-                let place = match error {
-                    LimitError::Range { .. } => value.span().start,
-                    LimitError::Unknown { .. } => key.span().start,
-                };
-                return Err(ProjectError::at(text, place, error));
-            }
-        }
+        let Some(file) = file else {
+            return Err(mistakes.into_errors());
+        };
+        // What is left out may be the reason for what does not fit together.
+        let is_whole = mistakes.errors.is_empty();
+        let (routes, handlers) = mistakes.routes(file.routes);
+        let limits = mistakes.limits(file.limits);
         let needs = file.capabilities.into_iter().map(|(name, reason)| Need {
             name: name.into_inner().0,
             reason: reason.into_inner(),
@@ -200,17 +125,15 @@ impl Project {
         }
         let mut schedules = BTreeMap::new();
         for (name, schedule) in file.schedules {
-            let place = schedule.span().start;
-            let schedule = schedule.get_ref().parse();
-            let schedule =
-                schedule.map_err(|error: ScheduleError| ProjectError::at(text, place, error))?;
-            schedules.insert(name.into_inner(), schedule);
+            let parsed: Result<_, ScheduleError> = schedule.get_ref().parse();
+            if let Some(schedule) = mistakes.valid_at(schedule.span().start, parsed) {
+                schedules.insert(name.into_inner(), schedule);
+            }
         }
-        let base_path = file.base_path.map(|path| {
-            Pattern::parse(path.get_ref())
-                .map_err(|error| ProjectError::at(text, path.span().start, error))
+        let base_path = file.base_path.and_then(|path| {
+            let parsed = Pattern::parse(path.get_ref());
+            mistakes.valid_at(path.span().start, parsed)
         });
-        let base_path = base_path.transpose()?;
         let manifest = Manifest {
             name: file.name.into_inner(),
             version: file.version.into_inner(),
@@ -232,11 +155,14 @@ impl Project {
             limits,
             openapi: None,
         };
-        manifest.check().map_err(|error| {
-            let message = error.to_string();
-            let message = message.strip_prefix(INVALID).unwrap_or(&message);
-            ProjectError::about(text, message)
-        })?;
+        let problems = if mistakes.errors.is_empty() {
+            manifest.problems()
+        } else {
+            manifest.problems_of_parts()
+        };
+        for problem in problems {
+            mistakes.add(&problem);
+        }
         let language = file
             .build
             .language
@@ -246,16 +172,18 @@ impl Project {
             ("command", command.is_some()),
             ("base_path", manifest.base_path.is_some()),
         ] {
-            if is_there && language != Language::Component {
-                let message = format!(
+            if is_there && is_whole && language != Language::Component {
+                mistakes.add(&format!(
                     "`{key}` is for components of other toolchains, and `language` is `{language}`: set it to `component`, or \
                      leave `{key}` out"
-                );
-                return Err(ProjectError::about(text, &message));
+                ));
             }
         }
-        if let Some(problem) = manifest.reserved_route().or_else(|| manifest.stock_route()) {
-            return Err(ProjectError::about(text, &problem));
+        for problem in manifest.reserved_routes().chain(manifest.stock_routes()) {
+            mistakes.add(&problem);
+        }
+        if !mistakes.errors.is_empty() {
+            return Err(mistakes.into_errors());
         }
         Ok(Project {
             manifest,
@@ -273,10 +201,9 @@ impl Project {
 }
 
 impl Manifest {
-    /// Returns the error for routes of the supervisor's own, which every device refuses although the manifest is valid.
-    #[must_use]
-    pub fn reserved_route(&self) -> Option<String> {
-        self.routes.iter().find_map(|route| {
+    /// Returns an error for each route of the supervisor's own, which every device refuses although the manifest is valid.
+    pub fn reserved_routes(&self) -> impl Iterator<Item = String> {
+        self.routes.iter().filter_map(|route| {
             let (method, path) = crate::core_route(&route.method, &route.pattern)?;
             Some(format!(
                 "the route `{route}` is the supervisor's own (`{method} {path}`); choose another path"
@@ -517,15 +444,16 @@ memory_mib = 32
         ] {
             let text = RAILS.replace(from, to);
             assert_ne!(text, RAILS);
-            let error = Project::parse(&text).unwrap_err();
-            let text = error.to_string();
+            let errors = Project::parse(&text).unwrap_err();
+            assert_eq!(errors.iter().count(), 1, "{errors}");
+            let text = errors.to_string();
             let place_and_text = text.strip_prefix("plugin.toml:").unwrap();
             assert!(place_and_text.contains(expected), "{to}: {text}");
             assert!(
                 expected.starts_with(':') || place_and_text.starts_with(expected),
                 "{to}: {text}"
             );
-            assert!(std::error::Error::source(&error).is_none());
+            assert!(std::error::Error::source(&errors).is_none());
             for word in ["struct", "sequence", "variant", "Spanned", "\n"] {
                 assert!(!text.contains(word), "{to}: {text}");
             }
@@ -536,6 +464,58 @@ memory_mib = 32
             error.to_string(),
             "plugin.toml: it has no routes and provides nothing: declare a route, an event or an action"
         );
+    }
+
+    #[test]
+    fn all_mistakes_are_reported_in_the_order_of_the_file() {
+        let text = r#"
+name = "Acme"
+version = "0.1"
+homepage = "acme.example"
+
+[build]
+language = "python"
+command = "make"
+
+[capabilities]
+stor = "counts"
+led = ""
+
+[routes]
+"GET" = "a"
+"GET /v3/rails" = ""
+"GET /v3/plugins" = "b"
+"GET /ping" = "c"
+"GET /v2/rails" = "d"
+
+[schedules]
+poll = "hourly"
+
+[limits]
+memory = 3
+memory_mib = 33
+"#;
+        let errors = Project::parse(text).unwrap_err();
+        let shown = errors.to_string();
+        for (line, expected) in shown.lines().zip([
+            "plugin.toml:2:1: `name` must be at most 63",
+            "plugin.toml:3:11: ",
+            "plugin.toml:4:1: `homepage` must begin with",
+            "plugin.toml:11:1: `stor` is not known here",
+            "plugin.toml:12:1: the reason for the capability `led`",
+            "plugin.toml:15:1: `GET` is not a route",
+            "plugin.toml:16:19: the route `GET /v3/rails` has no handler",
+            "plugin.toml:17:1: the route `GET /v3/plugins` is the supervisor's own",
+            "plugin.toml:18:1: the route `GET /ping` is the supervisor's own",
+            "plugin.toml:19:1: the route `GET /v2/rails` is refused",
+            "plugin.toml:22:8: `hourly` is not a schedule",
+            "plugin.toml:25:1: there is no limit `memory`",
+            "plugin.toml:26:14: `memory_mib` is 33",
+        ]) {
+            assert!(line.starts_with(expected), "{line} and not {expected}");
+        }
+        // That `command` and the language do not fit together is not checked before.
+        assert_eq!(errors.iter().count(), 13, "{shown}");
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use semver::Version;
 use serde::Deserialize;
 use toml::Spanned;
+use toml::de::{DeTable, DeValue, Deserializer};
 
 use crate::form_error::FormError;
 use crate::{Action, EventKind, Language, NeededCapability};
@@ -83,9 +84,103 @@ impl ProjectFile {
     }
 }
 
+/// The most errors that are collected in one text.
+const MOST_ERRORS: usize = 64;
+/// The keys that every `plugin.toml` has, with values that are valid.
+const REQUIRED: [(&str, &str); 2] = [("name", "plugin"), ("version", "0.0.0")];
+
+impl ProjectFile {
+    /// Parses what can be parsed of the text of a `plugin.toml`, and returns an error for each entry that is left out
+    /// because it is not of the expected form. There is no file if the text is not TOML.
+    pub(crate) fn parse_most(text: &str) -> (Option<ProjectFile>, Vec<FormError>) {
+        let mut table = match DeTable::parse(text) {
+            Ok(table) => table,
+            Err(error) => return (None, vec![FormError::new(&error)]),
+        };
+        let mut missing = REQUIRED.to_vec();
+        missing.retain(|(key, _)| !table.get_ref().contains_key(*key));
+        let mut errors = Vec::new();
+        let mut file = None;
+        while file.is_none() && errors.len() < MOST_ERRORS {
+            insert_required(table.get_mut());
+            match ProjectFile::deserialize(Deserializer::from(table.clone())) {
+                Ok(parsed) => file = Some(parsed),
+                Err(error) => {
+                    let error = FormError::new(&error);
+                    let is_removed = remove_entry(table.get_mut(), error.offset);
+                    errors.push(error);
+                    if !is_removed {
+                        break;
+                    }
+                }
+            }
+        }
+        // A key that is not known is probably one of these, misspelt.
+        if !errors.iter().any(FormError::is_unknown_key) {
+            errors.extend(missing.iter().map(|(key, _)| FormError {
+                offset: 0,
+                message: format!("`{key}` is missing"),
+            }));
+        }
+        (file, errors)
+    }
+}
+
+/// Inserts those of the required keys that are not there, because they were left out or never were.
+fn insert_required(table: &mut DeTable<'_>) {
+    for (key, value) in REQUIRED {
+        if !table.contains_key(key) {
+            let value = DeValue::String(value.into());
+            table.insert(Spanned::new(0..0, key.into()), Spanned::new(0..0, value));
+        }
+    }
+}
+
+/// Removes the innermost entry whose key or value is at this place of the text. Returns whether there is one.
+fn remove_entry(table: &mut DeTable<'_>, offset: usize) -> bool {
+    for (_, value) in table.iter_mut() {
+        if let DeValue::Table(inner) = value.get_mut()
+            && remove_entry(inner, offset)
+        {
+            return true;
+        }
+    }
+    let mut entries = table.iter();
+    let entry =
+        entries.find(|(key, value)| key.span().contains(&offset) || value.span().contains(&offset));
+    let key = entry.map(|(key, _)| key.get_ref().to_string());
+    key.is_some_and(|key| table.remove(key.as_str()).is_some())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn entries_of_another_form_are_left_out_and_reported_one_by_one() {
+        let text = "name = 5\nversion = '1.0.0'\nboards = [\"a\", 1]\nvendr = 'x'\n[build]\nlanguage = 'cobol'\n[capabilities]\nstor = 'x'\n\
+                    clock = 'y'\n[limits]\ncpu_ms = -1\n";
+        let (file, errors) = ProjectFile::parse_most(text);
+        let mut places: Vec<_> = errors.iter().map(|error| &text[error.offset..]).collect();
+        places.sort_by_key(|rest| std::cmp::Reverse(rest.len()));
+        for (place, expected) in places
+            .iter()
+            .zip(["5", "1]", "vendr", "'cobol'", "stor", "-1"])
+        {
+            assert!(place.starts_with(expected), "{place} and not {expected}");
+        }
+        assert_eq!(errors.len(), 6, "{errors:?}");
+        let file = file.unwrap();
+        assert_eq!((file.capabilities.len(), file.limits.len()), (1, 0));
+
+        let (file, errors) = ProjectFile::parse_most("events = 5");
+        let messages: Vec<_> = errors.iter().map(|error| &*error.message).collect();
+        assert!(file.is_some() && messages.len() == 3, "{messages:?}");
+        assert_eq!(messages[1..], ["`name` is missing", "`version` is missing"]);
+
+        let (file, errors) = ProjectFile::parse_most("name = \nversion = 5");
+        assert!(file.is_none() && errors.len() == 1, "{errors:?}");
+    }
 
     #[test]
     fn each_value_knows_its_place() {

@@ -54,13 +54,14 @@ pub fn check_beginning(wasm: &[u8]) -> Result<(), ManifestError> {
         "it is a core module and not a component: build it for the target `wasm32-wasip2`, or make a component of it \
          with `wasm-tools component new`"
     } else if wasm.is_empty() {
-        "it is empty"
+        "it is empty; copy or build it again"
     } else if COMPONENT.starts_with(wasm) || MODULE.starts_with(wasm) {
         "it ends within its first 8 bytes; copy or build it again"
     } else if wasm.starts_with(b"\0asm") {
-        "it is WebAssembly of another version, but must be a component"
+        "it is WebAssembly of another version, but must be a component; build it for the target `wasm32-wasip2`"
     } else {
-        "it is not WebAssembly: a component begins with the bytes `\\0asm`"
+        "it is not WebAssembly: a component begins with the bytes `\\0asm`; use the file `NAME.wasm` that `supervisor-plugin \
+         build` writes"
     };
     Err(ManifestError::Invalid(what.to_owned()))
 }

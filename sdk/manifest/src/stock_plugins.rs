@@ -39,18 +39,15 @@ pub fn is_of_stock_plugins(pattern: &Pattern) -> bool {
 }
 
 impl Manifest {
-    /// Returns the error for routes that only stock plugins answer, if no stock plugin has this one's name. Every device
-    /// refuses them although the manifest is valid.
-    #[must_use]
-    pub fn stock_route(&self) -> Option<String> {
-        if is_stock_plugin(&self.name) {
-            return None;
-        }
-        let mut routes = self.routes.iter();
-        let route = routes.find(|route| is_of_stock_plugins(&route.pattern))?;
-        Some(format!(
-            "the route `{route}` is refused: {STOCK_ROUTES}; choose another path"
-        ))
+    /// Returns an error for each route that only stock plugins answer, if no stock plugin has this one's name. Every
+    /// device refuses them although the manifest is valid.
+    pub fn stock_routes(&self) -> impl Iterator<Item = String> {
+        let routes = self.routes.iter();
+        let routes = routes.filter(|_| !is_stock_plugin(&self.name));
+        let routes = routes.filter(|route| is_of_stock_plugins(&route.pattern));
+        routes.map(|route| {
+            format!("the route `{route}` is refused: {STOCK_ROUTES}; choose another path")
+        })
     }
 
     /// Returns each action that this plugin provides and a stock plugin provides on all boards, with the name of the latter.

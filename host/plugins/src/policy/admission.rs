@@ -5,7 +5,7 @@ use std::path::Path;
 
 use semver::Version;
 
-use crate::grants::check_routes_and_actions;
+use crate::grants::{check_routes_and_actions, missing_grants, refused_claims};
 use crate::pins::Pin;
 use crate::policy::{Grants, Policy};
 use crate::signature::Signatures;
@@ -60,6 +60,25 @@ impl Policy {
             }
             _ => Ok(grants),
         }
+    }
+
+    /// Returns everything because of which this policy refuses a file that the device has never had: that no pin is for
+    /// it, and what is missing in its section, whether or not that pins it. The device itself reports the first of them.
+    pub(crate) fn refusals(&self, file: PluginFile<'_>, device: DeviceRules<'_>) -> Vec<String> {
+        let PluginFile { manifest, .. } = file;
+        let name = &manifest.name;
+        let pinned = self.grants(name, file.digest, file.signatures, device.host_root);
+        let (grants, pin) = match pinned {
+            Ok(grants) => (grants, None),
+            Err(reason) => {
+                let pin = (!device.allow_unpinned).then_some(reason);
+                (self.without_pin(name, device.host_root), pin)
+            }
+        };
+        let policy = &self.files.owner;
+        let claims = refused_claims(manifest, &grants, policy);
+        let missing = missing_grants(manifest, &grants.grants, policy);
+        pin.into_iter().chain(claims).chain(missing).collect()
     }
 }
 
@@ -133,6 +152,58 @@ mod tests {
             }
             assert_eq!(admit(&pinned, version, &signatures), Ok(Pin::Digest));
         }
+    }
+
+    #[test]
+    fn all_that_a_policy_refuses_begins_with_what_a_device_reports() {
+        let manifest = Manifest::parse(
+            "name = \"a\"\nversion = \"1.0.0\"\ninterface = \"1.0.0\"\nprovides = [\"identify\", \"events\"]\n\
+             events = [\"start\"]\nroutes = [{ method = \"GET\", path = \"/v3/a\" }]\n\
+             capabilities = [{ name = \"store\", reason = \"x\" }, { name = \"led\", reason = \"y\" }]",
+        )
+        .unwrap();
+        let digest = "5f0c".repeat(16);
+        let file = PluginFile {
+            manifest: &manifest,
+            digest: &digest,
+            signatures: &Signatures::default(),
+        };
+        let device = DeviceRules {
+            host_root: Path::new("/"),
+            allow_unpinned: false,
+        };
+        let pair = minisign::KeyPair::generate_unencrypted_keypair().unwrap();
+        let key = pair.pk.to_base64();
+        let others = "0000".repeat(16);
+        let policy_of = |lines: &str| policy(lines, &key);
+        let (claims, missing) = (
+            ["`/v3/a`", "`identify`", "events `start`"],
+            "`store` (x), `led` (y)",
+        );
+        let nothing = policy_of(&format!("sha256 = [\"{others}\"]"));
+        let refusals = nothing.refusals(file, device);
+        let expected = ["pins other files", claims[0], claims[1], claims[2], missing];
+        assert_eq!(refusals.len(), expected.len(), "{refusals:?}");
+        for (refusal, expected) in refusals.iter().zip(expected) {
+            assert!(refusal.contains(expected), "{refusal}");
+        }
+        let first = nothing.admit(file, device, None).unwrap_err();
+        assert_eq!(first, refusals[0]);
+
+        // What its section grants is not refused because the pin is for another file.
+        let some = policy_of(&format!(
+            "sha256 = [\"{others}\"]\nroutes = [\"/v3/*\"]\nevents = [\"start\"]\ngrants = [\"store\"]"
+        ));
+        let refusals = some.refusals(file, device);
+        assert_eq!(refusals.len(), 3, "{refusals:?}");
+        assert!(refusals[2].contains("the line `grants = [\"store\", \"led\"]`"));
+
+        let all = policy_of(&format!(
+            "sha256 = [\"{digest}\"]\nroutes = [\"/v3/a\"]\nprovides = [\"identify\"]\nevents = [\"start\"]\n\
+             grants = [\"store\", \"led\"]"
+        ));
+        assert_eq!(all.refusals(file, device), [""; 0]);
+        assert!(all.admit(file, device, None).is_ok());
     }
 
     #[test]

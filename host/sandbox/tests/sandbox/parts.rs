@@ -29,7 +29,9 @@ async fn plugins_of_too_many_parts_are_refused_before_they_are_compiled() {
         (instances(64, ""), None),
         (
             instances(65, ""),
-            Some("it has 65 core instances, but a plugin may have at most 64"),
+            Some(
+                "it has 65 core instances, but a plugin may have at most 64: compose it of fewer components",
+            ),
         ),
         (nested(32), None),
         (
@@ -40,19 +42,20 @@ async fn plugins_of_too_many_parts_are_refused_before_they_are_compiled() {
         (
             instances(5, "(memory 1) (table 1 funcref) (table 1 funcref)"),
             Some(
-                "it has 5 memories, but a plugin may have at most 4, and 10 tables, but a plugin may have at most 8",
+                "it has 5 memories, but a plugin may have at most 4, and 10 tables, but a plugin may have at most 8: compose it \
+                 of fewer components, each of which brings modules of its own",
             ),
         ),
         (
             instances(1, "(table 20001 funcref)"),
             Some(
-                "it has 20001 entries in a table at its start, but a plugin may have at most 20000",
+                "it has 20001 entries in a table at its start, but a plugin may have at most 20000: leave libraries out",
             ),
         ),
         (
             instances(1, "(memory 513)"),
             Some(
-                "it has 33619968 bytes of memory at its start, but a plugin may have at most 33554432",
+                "it has 33619968 bytes of memory at its start, but a plugin may have at most 33554432: give it less static data",
             ),
         ),
     ] {

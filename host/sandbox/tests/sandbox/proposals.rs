@@ -122,7 +122,7 @@ async fn proposals_that_no_toolchain_emits_are_refused_by_name() {
     for profile in [Profile::Plugin, Profile::Service] {
         for (name, content) in REFUSED {
             let message = error_message(&cache, profile, content).await;
-            let expected = "cannot compile `some.wasm`: it uses proposals of WebAssembly that are off on devices: ";
+            let expected = "the compiler refuses `some.wasm`: it uses proposals of WebAssembly that are off on devices: ";
             assert!(message.starts_with(expected), "{name}: {message:?}");
             let list = message.split(" on devices: ").nth(1).unwrap_or_default();
             let list = list.split("; build").next().unwrap_or_default();

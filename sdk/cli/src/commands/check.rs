@@ -3,18 +3,19 @@
 mod file_digest;
 mod native_code;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
 use anyhow::Result;
-use plugin_manifest::Manifest;
-use plugins::trust_lines;
+use plugin_manifest::{Manifest, ProjectErrors};
+use plugins::{refused_imports, trust_lines};
 use serde_json::json;
 
 use crate::arguments::Check;
 use crate::commands::trial::Trial;
 use crate::component::Component;
+use crate::component_imports::imports_with_functions;
 use crate::output::{Output, size};
 use file_digest::FileDigest;
 use native_code::NativeCode;
@@ -29,20 +30,38 @@ struct Findings {
     /// The result of compiling it, if it loads.
     native_code: Option<NativeCode>,
     /// Lines that an owner would add to the policy of a device.
-    policy_lines: Option<String>,
+    policy_lines: Option<PolicyLines>,
+}
+
+/// Lines for a policy that make it grant everything.
+struct PolicyLines {
+    /// The file of the policy that lacks them, if the author has named one.
+    policy: Option<PathBuf>,
+    lines: String,
 }
 
 pub(crate) async fn run(arguments: &Check, output: &Output) -> Result<ExitCode> {
     let findings = match Component::load(&arguments.component, output) {
         Ok(component) => findings(arguments, &component).await?,
-        // This command has to report a file that is not a plugin.
-        Err(error) if arguments.component.file.is_some() => Findings {
-            failed: vec![format!("{error:#}")],
-            ..Findings::default()
+        Err(error) => match file_problems(arguments, &error) {
+            Some(failed) => Findings {
+                failed,
+                ..Findings::default()
+            },
+            None => return Err(error),
         },
-        Err(error) => return Err(error),
     };
     Ok(findings.show(output))
+}
+
+/// Returns what is wrong with the file of a plugin or with `plugin.toml`, which this command has to report; `None` if the
+/// error is about something else, such as the build.
+fn file_problems(arguments: &Check, error: &anyhow::Error) -> Option<Vec<String>> {
+    if let Some(errors) = error.downcast_ref::<ProjectErrors>() {
+        return Some(errors.iter().map(ToString::to_string).collect());
+    }
+    let is_of_file = arguments.component.file.is_some();
+    is_of_file.then(|| vec![format!("{error:#}")])
 }
 
 async fn findings(arguments: &Check, component: &Component) -> Result<Findings> {
@@ -56,10 +75,12 @@ async fn findings(arguments: &Check, component: &Component) -> Result<Findings> 
     let file = FileDigest::new(component);
     findings.passed.push(file.line());
     findings.file = Some(file);
-    findings.failed.extend(manifest.reserved_route());
+    findings.failed.extend(manifest.reserved_routes());
     let trial = Trial::on_nothing()?
         .for_board(&board(arguments, manifest))
         .with_policy(arguments.policy.as_deref())?;
+    let refusals = trial.refusals(component)?;
+    findings.failed.extend(refusals.iter().cloned());
     if let Some(device_type) = &arguments.device_type
         && !manifest.is_for(device_type)
     {
@@ -73,12 +94,18 @@ async fn findings(arguments: &Check, component: &Component) -> Result<Findings> 
             .await
             .is_ok_and(|file| file.is_some());
         let started = Instant::now();
-        match trial.start(component).await {
+        let host = if refusals.is_empty() {
+            trial.start(component).await
+        } else {
+            // Whatever else is wrong with it is reported too, and not only once the policy grants everything.
+            trial.start_with_all_grants(component).await
+        };
+        match host {
             Ok(host) => {
                 let compiled_in = (!is_compiled).then(|| started.elapsed());
                 let what = "it compiles, and this version of the host has what it imports and calls what it exports";
                 findings.passed.push(what.to_owned());
-                if arguments.policy.is_some() {
+                if arguments.policy.is_some() && refusals.is_empty() {
                     let what = "the policy allows what it asks for";
                     findings.passed.push(what.to_owned());
                 }
@@ -93,12 +120,26 @@ async fn findings(arguments: &Check, component: &Component) -> Result<Findings> 
             Err(error) => {
                 let problems = format!("{error:#}");
                 findings.failed.extend(problems.lines().map(str::to_owned));
+                // A device reads the imports of what the compiler has accepted.
+                if Trial::native_code(component).await?.is_none() {
+                    let imports = imports_with_functions(&component.wasm);
+                    let imports = imports.iter().map(String::as_str);
+                    findings.failed.extend(refused_imports(manifest, imports));
+                }
             }
         }
     }
-    if arguments.policy.is_none() && findings.failed.is_empty() {
+    let is_needed = match &arguments.policy {
+        None => findings.failed.is_empty(),
+        Some(_) => !refusals.is_empty(),
+    };
+    if is_needed {
         let no_file = Path::new("");
-        findings.policy_lines = Some(trust_lines(&component.file, no_file, no_file, None)?);
+        let policy = arguments.policy.as_deref().unwrap_or(no_file);
+        findings.policy_lines = Some(PolicyLines {
+            policy: arguments.policy.clone(),
+            lines: trust_lines(&component.file, policy, no_file, None)?,
+        });
     }
     Ok(findings)
 }
@@ -139,16 +180,21 @@ impl Findings {
         for failed in &self.failed {
             text.push_str(&format!("fails  {failed}\n"));
         }
-        if let Some(lines) = &self.policy_lines {
-            let what = signature.map_or("the unsigned file", |_| "it");
-            text.push_str(&format!(
-                "\nA device loads {what} when its policy has these lines:\n\n{lines}"
-            ));
+        if let Some(PolicyLines { policy, lines }) = &self.policy_lines {
+            let heading = if let Some(policy) = policy {
+                let policy = policy.display();
+                format!("The policy `{policy}` grants everything that is missing with these lines:")
+            } else {
+                let what = signature.map_or("the unsigned file", |_| "it");
+                format!("A device loads {what} when its policy has these lines:")
+            };
+            text.push_str(&format!("\n{heading}\n\n{lines}"));
         }
         output.result(
             &text,
             &json!({
-                "ok": self.failed.is_empty(), "passed": self.passed, "failed": self.failed, "policy": self.policy_lines,
+                "ok": self.failed.is_empty(), "passed": self.passed, "failed": self.failed,
+                "policy": self.policy_lines.as_ref().map(|policy| &policy.lines),
                 "sha256": file.map(|file| &file.sha256), "signature": signature.map(|place| place.to_string()),
                 "native_code": self.native_code.as_ref().map(NativeCode::json),
             }),

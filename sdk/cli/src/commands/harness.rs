@@ -34,6 +34,7 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 use crate::compiler;
 use crate::fake_cloud::FakeCloud;
 use crate::log_filter;
+use crate::output::has_colours;
 use drained_body::DrainedBody;
 
 /// The maximum length of a command, in bytes.
@@ -45,6 +46,7 @@ type Device = Arc<RwLock<Option<RunningHost>>>;
 pub(crate) async fn run(socket: &Path) -> Result<ExitCode> {
     if std::env::var_os("RUST_LOG").is_some() {
         tracing_subscriber::fmt()
+            .with_ansi(has_colours())
             .with_writer(std::io::stderr)
             .with_max_level(Level::INFO)
             .finish()

@@ -7,6 +7,7 @@ mod refusal;
 mod requests;
 mod served_plugin;
 mod steps;
+mod terminal_log;
 mod watcher;
 
 use std::net::SocketAddr;
@@ -17,10 +18,10 @@ use std::sync::Arc;
 use anyhow::{Context as _, Result, ensure};
 use axum::Router;
 use axum::extract::{ConnectInfo, Request};
+use serde_json::json;
 use stop_signals::StopSignals;
 use tokio::net::TcpListener;
 use tokio::sync::RwLock;
-use tracing::Level;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
@@ -28,22 +29,19 @@ use self::call_lines::ActionLines;
 use self::identify_requests::IdentifyRequests;
 use self::requests::Requests;
 use self::served_plugin::{ServedDevice, ServedPlugin};
+use self::terminal_log::TerminalLog;
 use self::watcher::Watcher;
 use crate::arguments::Run;
 use crate::commands::trial::Trial;
 use crate::component::Component;
 use crate::device_file::DEVICE;
 use crate::log_filter;
-use crate::output::Output;
+use crate::output::{Output, has_colours};
 
 pub(crate) async fn run(arguments: &Run, output: &Output) -> Result<ExitCode> {
-    tracing_subscriber::fmt()
-        .without_time()
-        .with_target(false)
-        .with_writer(std::io::stderr)
-        .with_max_level(Level::INFO)
-        .finish()
-        .with(log_filter::for_authors())
+    tracing_subscriber::registry()
+        .with(TerminalLog::new(has_colours()))
+        .with(log_filter::for_terminal())
         .init();
     let listener = TcpListener::bind(arguments.listen).await.with_context(|| {
         format!(
@@ -132,8 +130,11 @@ async fn serve(
     output: &Output,
 ) -> Result<()> {
     let address = listener.local_addr()?;
-    output.note(&format!("listening on http://{address}; Ctrl-C ends it"));
-    let requests = Arc::new(Requests::new(Arc::clone(served)));
+    output.event(
+        format_args!("listening on http://{address}; Ctrl-C ends it"),
+        &json!({ "event": "listening", "address": format!("http://{address}") }),
+    );
+    let requests = Arc::new(Requests::new(Arc::clone(served), *output));
     let router = Router::new().fallback(
         move |ConnectInfo(client): ConnectInfo<SocketAddr>, request: Request| {
             let requests = Arc::clone(&requests);
@@ -169,7 +170,10 @@ async fn follow(
             start(&component, arguments, folder, served, output).await
         };
         if let Err(error) = restarted.await {
-            output.error(&error);
+            output.event(
+                format_args!("error: {error:#}"),
+                &json!({ "event": "error", "error": format!("{error:#}") }),
+            );
         }
     }
 }
@@ -190,7 +194,7 @@ async fn start(
     let trial = Trial::on(arguments.device.as_deref(), &project.join(DEVICE))?
         .with_policy(arguments.policy.as_deref())?
         .with_state(Some(folder))
-        .with_action_observer(Arc::new(ActionLines));
+        .with_action_observer(Arc::new(ActionLines(*output)));
     let manifest = &component.manifest;
     if let Some(hint) = trial.missing_mapping(manifest) {
         output.note(&hint);
@@ -213,7 +217,14 @@ async fn start(
             for route in &manifest.routes {
                 output.note(&format!("  {route}"));
             }
-            output.note(&format!("serving {} {}", manifest.name, manifest.version));
+            let routes = manifest.routes.iter().map(ToString::to_string);
+            output.event(
+                format_args!("serving {} {}", manifest.name, manifest.version),
+                &json!({
+                    "event": "serving", "name": manifest.name, "version": manifest.version.to_string(),
+                    "routes": routes.collect::<Vec<_>>(),
+                }),
+            );
             Ok(())
         }
         Err(error) => {

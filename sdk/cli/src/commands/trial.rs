@@ -7,11 +7,23 @@ use anyhow::{Context as _, Result, bail};
 use compiled_code::{Cache, CodeDigest, Limits, Profile};
 use plugin_manifest::{Manifest, glob, is_stock_plugin};
 use plugin_test_host::{ActionObserver, RunningHost};
+use plugins::{SourceFile, policy_refusals};
 use tempfile::TempDir;
 
 use crate::compiler;
 use crate::component::Component;
 use crate::device_file::{CallRecords, DEVICE, DeviceFile, GrantSource, IdentifyProvider};
+
+/// The policy by which a plugin is tried.
+#[derive(Clone, Copy)]
+enum TrialPolicy<'a> {
+    /// One that an owner has written: its text.
+    Owner(&'a str),
+    /// That of a plugin which the layout ships with.
+    StockPlugin,
+    /// The one that the file of the device stands for.
+    DeviceFile,
+}
 
 /// The device that a plugin is tried on.
 pub(crate) struct Trial {
@@ -120,20 +132,57 @@ impl Trial {
         self.device.missing_mapping(manifest, &self.file)
     }
 
+    /// Returns everything because of which the device's policy refuses the plugin. A stock plugin without a policy is
+    /// refused nothing, and what an invalid policy refuses is not known: [`Trial::start`] says what is wrong with it.
+    ///
+    /// # Errors
+    /// The component's file cannot be read.
+    pub(crate) fn refusals(&self, component: &Component) -> Result<Vec<String>> {
+        let source = SourceFile::read(&component.file)?;
+        let refusals = match &self.policy {
+            Some((file, policy)) => policy_refusals(&source, file, policy),
+            None if is_stock_plugin(&source.manifest.name) => return Ok(Vec::new()),
+            None => {
+                let policy = self.device.policy(&source.manifest, Some(&source.digest));
+                policy_refusals(&source, Path::new(&self.file), &policy)
+            }
+        };
+        Ok(refusals.unwrap_or_default())
+    }
+
+    /// Like [`Trial::start`], on a device that grants the plugin everything that it asks for, also what only stock plugins
+    /// get.
+    pub(crate) async fn start_with_all_grants(&self, component: &Component) -> Result<RunningHost> {
+        self.start_by(component, TrialPolicy::StockPlugin).await
+    }
+
     /// Starts the device with the plugin on it.
     ///
     /// # Errors
     /// What a device's log would say about a plugin that does not load, or that the plugin is for other boards, which a
     /// device ignores.
     pub(crate) async fn start(&self, component: &Component) -> Result<RunningHost> {
+        let policy = match &self.policy {
+            Some((_, policy)) => TrialPolicy::Owner(policy),
+            None if is_stock_plugin(&component.manifest.name) => TrialPolicy::StockPlugin,
+            None => TrialPolicy::DeviceFile,
+        };
+        self.start_by(component, policy).await
+    }
+
+    async fn start_by(
+        &self,
+        component: &Component,
+        policy: TrialPolicy<'_>,
+    ) -> Result<RunningHost> {
         let manifest = &component.manifest;
         if let Some(reason) = self.device.other_board(manifest, &self.file) {
             bail!(reason);
         }
         let cache = compiler::compiled_code_folder()?;
-        let source = match self.policy {
-            Some(_) => GrantSource::Policy,
-            None => GrantSource::DeviceFile,
+        let source = match policy {
+            TrialPolicy::Owner(_) => GrantSource::Policy,
+            TrialPolicy::StockPlugin | TrialPolicy::DeviceFile => GrantSource::DeviceFile,
         };
         let records = self.records.clone();
         let answers = self.device.answers(&self.file, records, manifest, source);
@@ -155,12 +204,12 @@ impl Trial {
             None => self.scratch.path().join("device"),
         };
         host = host.folder(&folder);
-        host = match &self.policy {
-            Some((_, policy)) => host.policy(policy.as_str()).pinned_by_policy(),
-            None if is_stock_plugin(&manifest.name) => host
+        host = match policy {
+            TrialPolicy::Owner(policy) => host.policy(policy).pinned_by_policy(),
+            TrialPolicy::StockPlugin => host
                 .policy(self.device.policy(manifest, None))
                 .developer_mode(),
-            None => {
+            TrialPolicy::DeviceFile => {
                 let digest = compiled_code::digest(&component.wasm);
                 let policy = self.device.policy(manifest, Some(&digest));
                 host.policy(policy).pinned_by_policy().developer_mode()

@@ -103,6 +103,120 @@ fn check_reports_what_a_device_would_refuse_in_the_devices_words() {
     }
 }
 
+/// Asserts that `check` with these words finds exactly this, in this order, and returns what it prints.
+#[track_caller]
+fn finds(author: &Author, folder: &str, words: &str, expected: &[&str]) -> String {
+    let json = author.run_in(folder, &format!("{words} --json")).fails();
+    let json = json.json();
+    let failed = json["failed"].as_array().unwrap();
+    assert_eq!(failed.len(), expected.len(), "{json:#}");
+    for (failed, expected) in failed.iter().zip(expected) {
+        assert!(failed.as_str().unwrap().contains(expected), "{failed}");
+    }
+    let shown = author.run_in(folder, words).fails().out;
+    let lines = shown.lines().filter(|line| line.starts_with("fails  "));
+    assert_eq!(lines.count(), expected.len(), "{shown}");
+    shown
+}
+
+#[test]
+fn all_that_a_policy_lacks_is_listed_at_once_with_one_section_that_suffices() {
+    let author = Author::new();
+    let greeter = guest("greeter").display().to_string();
+    let words = format!("check {greeter} --policy policy.toml");
+    let pins = "the line `sha256 = [";
+    let routes = "the line `routes = [";
+    let grants = "the line `grants = [\"device\"]`";
+    author.write("policy.toml", "");
+    finds(&author, "", &words, &[pins, routes, grants]);
+    let others = "0".repeat(64);
+    author.write(
+        "policy.toml",
+        &format!("[plugins.greeter]\nsha256 = [\"{others}\"]\ngrants = [\"store\"]\n"),
+    );
+    let expected = [
+        "pins other files of the plugin",
+        routes,
+        "`grants = [\"device\", \"store\"]`",
+    ];
+    let shown = finds(&author, "", &words, &expected);
+    let lines = shown.split("these lines:").nth(1).unwrap();
+    assert!(
+        lines.contains(&others),
+        "what the section grants is kept: {lines}"
+    );
+    author.write("policy.toml", lines);
+    author.run(&words).succeeds();
+}
+
+#[test]
+fn all_that_is_wrong_with_a_component_is_listed_at_once() {
+    let author = Author::new();
+    let instances = "(core instance (instantiate $m))".repeat(5);
+    let imports = r#"(import "wasi:sockets/tcp@0.2.6" (instance (export "f" (func))))
+        (import "platform:supervisor/store@1.0.0" (instance (export "f" (func))))
+        (import "wasi:clocks/wall-clock@0.2.6" (instance (export "t" (type (sub resource)))))"#;
+    let text = format!("(component {imports} (core module $m (memory 1)) {instances})");
+    let mut wasm = wat::parse_str(text).unwrap();
+    let routes = ["/v3/plugins", "/ping", "/v2/mine"]
+        .map(|path| format!("{{ method = \"GET\", path = \"{path}\" }}"));
+    let manifest = format!(
+        "name = \"mine\"\nversion = \"1.0.0\"\ninterface = \"1.0.0\"\nroutes = [{}]\n",
+        routes.join(", ")
+    );
+    plugin_manifest::append_section(&mut wasm, plugin_manifest::SECTION, manifest.as_bytes());
+    fs::write(author.path("mine.wasm"), wasm).unwrap();
+    let own = ["the route `GET /v3/plugins` is", "the route `GET /ping` is"];
+    let stock = "plugin `mine` answers `/v2/mine`, and only stock plugins";
+    let memories =
+        "it has 5 memories, but a plugin may have at most 4: compose it of fewer components";
+    let store = "which takes the capability `store`, and its manifest does not ask for that";
+    let sockets = "it imports `wasi:sockets/tcp@0.2.6`, which no plugin gets";
+    let expected = [own[0], own[1], stock, memories, store, sockets];
+    finds(&author, "", "check mine.wasm", &expected);
+    // The component is not compiled only once the policy is complete.
+    author.write("policy.toml", "");
+    let expected = [
+        own[0],
+        own[1],
+        "pins no file of a plugin `mine`",
+        stock,
+        "plugin `mine` answers `/v3/plugins`, `/ping`, which the policy `policy.toml` does not allow",
+        memories,
+        store,
+        sockets,
+    ];
+    finds(
+        &author,
+        "",
+        "check mine.wasm --policy policy.toml",
+        &expected,
+    );
+}
+
+#[test]
+fn all_mistakes_in_a_plugin_toml_are_listed_at_once() {
+    let author = Author::new();
+    author.run("new rails --lang javascript").succeeds();
+    author.edit("rails/plugin.toml", "name = \"rails\"", "name = \"Rails\"");
+    author.edit("rails/plugin.toml", "store = ", "stor = ");
+    author.edit(
+        "rails/plugin.toml",
+        "GET /v3/rails/:name",
+        "GET /v3/plugins",
+    );
+    let expected = [
+        "plugin.toml:1:1: `name` must be",
+        ": `stor` is not known here",
+        "is the supervisor's own (`GET /v3/plugins`)",
+    ];
+    finds(&author, "rails", "check", &expected);
+    let built = author.run_in("rails", "build").fails();
+    for expected in expected {
+        assert!(built.err.contains(expected), "{}", built.err);
+    }
+}
+
 /// The stock plugin `led-blink` provides `identify` on all boards.
 #[test]
 fn a_provider_of_an_action_of_a_stock_plugin_needs_boards() {

@@ -93,6 +93,7 @@ void hello(request_t *request) {
     if (strcmp(name, "trap") == 0) __builtin_trap();
     if (strcmp(name, "exit") == 0) exit(3);
     if (strcmp(name, "deep") == 0) sum = deep(0);
+    if (strcmp(name, "pointer") == 0) sum = *(volatile int *)0x7ffffff0;
     if (strcmp(name, "member") == 0) board.abort(1);
     if (strcmp(name, "twice") == 0) answer_textf(request, "one");
     // What a function returns that has failed.
@@ -120,7 +121,7 @@ fn a_call_of_a_plugin_in_c_says_which_mistake_has_ended_it() {
     let waits = "use `platform_supervisor_timer_sleep`, which needs no capability, or add `clock = \"why\"`";
     let trapped = "failed: wasm trap: wasm `unreachable` instruction executed, probably because it called `abort` or a check of \
                    its language failed, in `hello`";
-    let always: [(&str, &[&str]); 10] = [
+    let always: [(&str, &[&str]); 11] = [
         ("constructor", &[]),
         ("assert", &[&assertion]),
         ("abort", &[&aborted]),
@@ -128,8 +129,9 @@ fn a_call_of_a_plugin_in_c_says_which_mistake_has_ended_it() {
         ("exit", &[ENDED]),
         (
             "deep",
-            &["probably because its stack overflowed, in `deep`"],
+            &["probably because its stack overflowed or it used an invalid pointer, in `deep`"],
         ),
+        ("pointer", &["or it used an invalid pointer, in `hello`"]),
         ("twice", &["the plugin answers `GET /v3/rails/:name` twice"]),
         ("length", &["`answer` is called with the length -1: check"]),
         (
@@ -144,6 +146,35 @@ fn a_call_of_a_plugin_in_c_says_which_mistake_has_ended_it() {
     ask_for_clock(&author);
     let clocks: [(&str, &[&str]); 2] = [("time", &[]), ("sleep", &[])];
     calls(&author, &[&clocks[..], &always].concat());
+}
+
+const RUST: &str = r#"//! A plugin that ends itself.
+
+use supervisor_sdk::{Path, plugin};
+
+plugin! {}
+
+#[inline(never)]
+fn end(status: i32) -> ! {
+    std::process::exit(status)
+}
+
+async fn hello(name: Path<String>) -> String {
+    if name.0 == "exit" {
+        end(3);
+    }
+    name.0
+}
+"#;
+
+#[test]
+fn a_call_of_a_plugin_in_rust_names_the_function_that_has_ended_it() {
+    let author = Author::new();
+    author.new_project("rails");
+    author.edit("rails/plugin.toml", "store = \"counts the calls\"\n", "");
+    author.write("rails/src/lib.rs", RUST);
+    let ended = "it ended itself (`process::exit`); return an error instead, in `rails::end`";
+    calls(&author, &[("exit", &[ended]), ("other", &[])]);
 }
 
 const GO: &str = r#"package main

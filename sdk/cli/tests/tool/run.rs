@@ -4,6 +4,7 @@ use std::fs;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use reqwest::Client;
+use serde_json::Value;
 use tests::{guest, until};
 
 use crate::author::{Author, RunningCommand};
@@ -84,6 +85,40 @@ async fn the_start_shows_what_the_author_needs_and_no_lines_of_a_policy() {
     assert_eq!(status, 503, "{text}");
     let note = "calls the action `acme-rails/list`, and `device.toml` has no answer for it: add";
     running.until_printed(note).await;
+}
+
+#[tokio::test]
+async fn programs_get_an_event_in_each_line_of_standard_output() {
+    let author = Author::new();
+    let greeter = guest("greeter").display().to_string();
+    let run = format!("supervisor-plugin run '{greeter}' --json --listen 127.0.0.1:0 > events");
+    author.write("events", "");
+    let mut running = author.start_shell(&run, &[]);
+    let event = async |name: &str| {
+        until(name, || async {
+            let events = author.read("events");
+            let mut events = events.lines().map(serde_json::from_str::<Value>);
+            let event = events.find_map(|event| event.ok().filter(|event| event["event"] == name));
+            event.ok_or_else(|| author.read("events"))
+        })
+        .await
+    };
+    let address = event("listening").await["address"].clone();
+    let serving = event("serving").await;
+    assert_eq!(serving["name"], "greeter");
+    assert_eq!(serving["routes"][0], "GET /v3/greet/:name");
+    let path = format!("{}/v3/greet/Ada?greeting=Hi", address.as_str().unwrap());
+    assert_eq!(get(&tests::client(), &path).await.0, 200);
+    let request = event("request").await;
+    assert_eq!(request["request"], "GET /v3/greet/Ada");
+    assert_eq!(request["status"], 200);
+    assert!(
+        request["used"]["memory_bytes"].as_u64() > Some(0),
+        "{request}"
+    );
+    assert!(running.interrupt().await.success());
+    let printed = running.printed();
+    assert!(!printed.contains("/v3/greet"), "{printed}");
 }
 
 /// Ctrl-C, `kill`, and a terminal that closes.

@@ -44,14 +44,20 @@ async fn a_call_that_computes_and_one_that_allocates_show_more_than_one_that_doe
     let base = address(&running).await;
     let client = tests::client();
     let mut shown = Vec::new();
-    for (what, status) in [("hello", 200), ("spin", 504), ("hold?mib=8&ms=1", 200)] {
+    for (what, arrow, status) in [
+        ("hello", "", 200),
+        ("spin", "-> ", 504),
+        ("hold?mib=8&ms=1", "", 200),
+    ] {
         let answer = client.get(format!("{base}/v3/mine/{what}")).send().await;
         let answer = answer.unwrap();
         assert_eq!(answer.status(), status, "{what}");
         let path = what.split('?').next().unwrap();
-        let line = format!("GET /v3/mine/{path} {status} in ");
-        let line = running.until_printed(&line).await;
-        shown.push(shown_use(&line, ["900", "12"]));
+        let end = format!("GET /v3/mine/{path} {arrow}{status} in ");
+        let line = running.until_printed(&end).await;
+        let (failure, use_of_call) = line.split_once(&end).unwrap();
+        assert_eq!(failure.contains("`cpu_ms`"), what == "spin", "{line}");
+        shown.push(shown_use(use_of_call, ["900", "12"]));
     }
     let (hello, spin, hold) = (shown[0], shown[1], shown[2]);
     assert!(spin.milliseconds > hello.milliseconds, "{shown:?}");
@@ -63,6 +69,23 @@ async fn a_call_that_computes_and_one_that_allocates_show_more_than_one_that_doe
     assert_eq!(missing.unwrap().status(), 404);
     let line = running.until_printed("GET /v1/device 404 in ").await;
     assert!(!line.contains("processor time"), "{line}");
+}
+
+#[tokio::test]
+async fn a_panic_is_in_the_line_of_the_request_and_its_trace_is_not_shown() {
+    let author = Author::new();
+    let running = start(&author, "");
+    let base = address(&running).await;
+    let answer = tests::client().get(format!("{base}/v3/mine/panic")).send();
+    assert_eq!(answer.await.unwrap().status(), 500);
+    let line = running.until_printed("GET /v3/mine/panic -> 500 in ").await;
+    let panic = "panic: this plugin panics (tests/plugin-guests/src/misbehave.rs:14:20)   GET ";
+    assert!(line.starts_with(panic), "{line}");
+    let printed = running.printed();
+    // Not to a terminal.
+    for hidden in ["backtrace", "plugin_call", "thread '", "plugin=", "\u{1b}"] {
+        assert!(!printed.contains(hidden), "{printed}");
+    }
 }
 
 #[tokio::test]

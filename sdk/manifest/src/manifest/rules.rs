@@ -11,125 +11,129 @@ impl Manifest {
     /// # Errors
     /// The first thing that a device would refuse.
     pub fn check(&self) -> Result<(), ManifestError> {
-        check_name(&self.name).map_err(invalid)?;
-        self.check_counts()?;
-        self.about.check().map_err(invalid)?;
-        for (index, route) in self.routes.iter().enumerate() {
-            let mut before = self.routes.iter().take(index);
-            if let Some(other) = before.find(|other| other.is_the_same_as(route)) {
-                return Err(invalid(format_args!(
-                    "duplicate route `{route}`: it matches the same paths as `{other}`"
-                )));
-            }
-        }
-        self.check_base_path().map_err(invalid)?;
-        if self.routes.is_empty() && self.provides.is_empty() {
-            return Err(invalid(
-                "it has no routes and provides nothing: declare a route, an event or an action",
-            ));
-        }
-        self.check_events().map_err(invalid)?;
-        self.check_actions().map_err(invalid)?;
-        for (index, need) in self.capabilities.iter().enumerate() {
-            check_text(
-                format_args!("the reason for the capability `{}`", need.name),
-                &need.reason,
-            )
-            .map_err(invalid)?;
-            let mut before = self.capabilities.iter().take(index);
-            if before.any(|other| other.name == need.name) {
-                return Err(invalid(format_args!(
-                    "duplicate capability `{}`",
-                    need.name
-                )));
-            }
-        }
-        for board in &self.boards {
-            check_text("the name of a board", board).map_err(invalid)?;
-        }
-        if self.version.to_string().len() > TEXT {
-            return Err(invalid(format_args!(
-                "`version` has more than {TEXT} bytes"
-            )));
+        if let Some(problem) = self.problems().into_iter().next() {
+            return Err(invalid(problem));
         }
         Ok(self.limits.check()?)
     }
 
-    fn check_base_path(&self) -> Result<(), String> {
-        let Some(base) = &self.base_path else {
-            return Ok(());
-        };
-        if base.names().next().is_some() {
-            return Err(format!(
-                "`base_path` is `{base}`, but must not contain a `:name`"
-            ));
+    /// Returns everything that a device would refuse in it, except for limits. What does not fit together is only
+    /// included if each part is valid, because it may be an effect of a part that is not.
+    pub(crate) fn problems(&self) -> Vec<String> {
+        let problems = self.problems_of_parts();
+        if problems.is_empty() {
+            return self.problems_of_whole();
         }
-        let mut routes = self.routes.iter();
-        match routes.find(|route| !base.covers(&route.pattern, true)) {
-            Some(route) => Err(format!(
-                "the route `{route}` does not begin with `base_path`, which is `{base}`"
-            )),
-            None => Ok(()),
-        }
+        problems
     }
 
-    fn check_events(&self) -> Result<(), String> {
+    /// Returns what is wrong with the parts of the manifest.
+    pub(crate) fn problems_of_parts(&self) -> Vec<String> {
+        let name = check_name(&self.name).err();
+        let mut problems: Vec<String> = name.map(str::to_owned).into_iter().collect();
+        let too_many = self.problems_of_counts();
+        if !too_many.is_empty() {
+            // Below, each part is compared with those before it, which takes long for very many.
+            problems.extend(too_many);
+            return problems;
+        }
+        problems.extend(self.about.problems());
+        for (index, route) in self.routes.iter().enumerate() {
+            let mut before = self.routes.iter().take(index);
+            if let Some(other) = before.find(|other| other.is_the_same_as(route)) {
+                problems.push(format!(
+                    "duplicate route `{route}`: it matches the same paths as `{other}`"
+                ));
+            }
+        }
+        problems.extend(self.problems_of_base_path());
         if self.events.contains(&EventKind::Schedule) {
-            return Err("`events` contains `schedule`: name the times in `schedules`".to_owned());
+            problems.push("`events` contains `schedule`: name the times in `schedules`".to_owned());
         }
-        if self.schedules.len() > SCHEDULES {
-            let count = self.schedules.len();
-            return Err(format!(
-                "`schedules` has {count} entries, more than {SCHEDULES}"
-            ));
+        let schedules = self.schedules.keys();
+        problems.extend(schedules.filter_map(|name| check_schedule_name(name).err()));
+        let actions = self.actions.iter();
+        problems.extend(actions.filter_map(|name| check_action_name(name).err()));
+        for (index, need) in self.capabilities.iter().enumerate() {
+            let what = format_args!("the reason for the capability `{}`", need.name);
+            problems.extend(check_text(what, &need.reason).err());
+            let mut before = self.capabilities.iter().take(index);
+            if before.any(|other| other.name == need.name) {
+                problems.push(format!("duplicate capability `{}`", need.name));
+            }
         }
-        for name in self.schedules.keys() {
-            check_schedule_name(name)?;
+        let boards = self.boards.iter();
+        problems.extend(boards.filter_map(|board| check_text("the name of a board", board).err()));
+        if self.version.to_string().len() > TEXT {
+            problems.push(format!("`version` has more than {TEXT} bytes"));
+        }
+        problems
+    }
+
+    /// Returns what does not fit together.
+    pub(crate) fn problems_of_whole(&self) -> Vec<String> {
+        let mut problems = Vec::new();
+        if self.routes.is_empty() && self.provides.is_empty() {
+            problems.push(
+                "it has no routes and provides nothing: declare a route, an event or an action"
+                    .to_owned(),
+            );
         }
         let provides = self.provides.contains(&Action::Events);
         let asks = !self.event_kinds().is_empty();
         match (asks, provides) {
-            (true, false) => {
-                Err("it asks for events, but `provides` does not contain `events`: in plugin.toml, `events = \"FUNCTION\"` in \
-                     `[provides]` names the function that is called".to_owned())
-            }
-            (false, true) => Err(
+            (true, false) => problems.push(
+                "it asks for events, but `provides` does not contain `events`: in plugin.toml, `events = \"FUNCTION\"` in \
+                 `[provides]` names the function that is called"
+                    .to_owned(),
+            ),
+            (false, true) => problems.push(
                 "it provides `events`, but asks for none: name them in `events` or `schedules`"
                     .to_owned(),
             ),
-            _ => Ok(()),
-        }
-    }
-
-    fn check_actions(&self) -> Result<(), String> {
-        for name in &self.actions {
-            check_action_name(name)?;
+            _ => {}
         }
         let provides = self.provides.contains(&Action::ActionProvider);
         if provides == self.actions.is_empty() {
-            return Err(
+            problems.push(
                 "it names `actions` of its own if and only if `provides` contains `action-provider`"
                     .to_owned(),
             );
         }
-        Ok(())
+        problems
     }
 
-    fn check_counts(&self) -> Result<(), ManifestError> {
-        for (what, count) in [
-            ("routes", self.routes.len()),
-            ("capabilities", self.capabilities.len()),
-            ("boards", self.boards.len()),
-            ("provides", self.provides.len()),
-            ("actions", self.actions.len()),
-        ] {
-            if count > COUNT {
-                return Err(invalid(format_args!(
-                    "`{what}` has {count} entries, more than {COUNT}"
-                )));
-            }
+    fn problems_of_base_path(&self) -> Vec<String> {
+        let Some(base) = &self.base_path else {
+            return Vec::new();
+        };
+        if base.names().next().is_some() {
+            return vec![format!(
+                "`base_path` is `{base}`, but must not contain a `:name`"
+            )];
         }
-        Ok(())
+        let routes = self.routes.iter();
+        let outside = routes.filter(|route| !base.covers(&route.pattern, true));
+        outside
+            .map(|route| {
+                format!("the route `{route}` does not begin with `base_path`, which is `{base}`")
+            })
+            .collect()
+    }
+
+    fn problems_of_counts(&self) -> Vec<String> {
+        let counts = [
+            ("routes", self.routes.len(), COUNT),
+            ("capabilities", self.capabilities.len(), COUNT),
+            ("boards", self.boards.len(), COUNT),
+            ("provides", self.provides.len(), COUNT),
+            ("actions", self.actions.len(), COUNT),
+            ("schedules", self.schedules.len(), SCHEDULES),
+        ];
+        let too_many = counts.into_iter().filter(|(_, count, most)| count > most);
+        too_many
+            .map(|(what, count, most)| format!("`{what}` has {count} entries, more than {most}"))
+            .collect()
     }
 }
 

@@ -54,14 +54,17 @@ fn the_section_is_found_at_any_depth_and_only_once() {
             [COMPONENT, &custom(SECTION, &[0xff])].concat(),
             "its manifest is not UTF-8",
         ),
-        (b"GIF89a".to_vec(), "it is not WebAssembly"),
+        (
+            b"GIF89a".to_vec(),
+            "it is not WebAssembly: a component begins with the bytes `\\0asm`; use the file `NAME.wasm` that",
+        ),
         (vec![0; 40], "it is not WebAssembly"),
-        (Vec::new(), "it is empty"),
+        (Vec::new(), "it is empty; copy or build it again"),
         (b"\0as".to_vec(), "it ends within its first 8 bytes"),
         (MODULE.to_vec(), "it is a core module and not a component"),
         (
             b"\0asm\x0e\0\x01\0".to_vec(),
-            "it is WebAssembly of another version",
+            "it is WebAssembly of another version, but must be a component; build it for the target",
         ),
         (
             top[..top.len() - 1].to_vec(),

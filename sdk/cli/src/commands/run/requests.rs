@@ -14,11 +14,12 @@ use request_site::ForeignSite;
 use tokio::sync::RwLock;
 
 use super::answer_stream::AnswerStream;
-use super::call_lines::{request_line, stream_line};
+use super::call_lines::{AnsweredRequest, EndedStream};
 use super::refusal::refusal;
 use super::served_plugin::ServedPlugin;
 use super::steps::StepRoutes;
-use crate::output::note_line;
+use super::terminal_log::with_failure;
+use crate::output::Output;
 
 /// The route of the supervisor's own that is served here: it calls a plugin.
 const BLINK: &str = "/v1/blink";
@@ -27,13 +28,15 @@ const BLINK: &str = "/v1/blink";
 pub(super) struct Requests {
     served: Arc<RwLock<ServedPlugin>>,
     steps: StepRoutes,
+    output: Output,
 }
 
 impl Requests {
-    pub(super) fn new(served: Arc<RwLock<ServedPlugin>>) -> Requests {
+    pub(super) fn new(served: Arc<RwLock<ServedPlugin>>, output: Output) -> Requests {
         Requests {
             served,
             steps: StepRoutes::default(),
+            output,
         }
     }
 
@@ -43,17 +46,18 @@ impl Requests {
         let what = format!("{} {}", request.method(), request.uri().path());
         let usage = Arc::<CallUsage>::default();
         request.extensions_mut().insert(Arc::clone(&usage));
-        let response = self.response(client, request).await;
+        let (response, failure) = with_failure(self.response(client, request)).await;
         let status = response.status();
         let is_stream = response.body().size_hint().exact().is_none();
-        let used = usage.read();
-        note_line(request_line(
-            &what,
+        let answered = AnsweredRequest {
+            request: &what,
             status,
-            started.elapsed(),
-            used.as_ref(),
+            time: started.elapsed(),
+            used: usage.read(),
             is_stream,
-        ));
+            failure,
+        };
+        self.output.event(answered.line(), &answered.document());
         if status == StatusCode::NOT_FOUND && response.headers().is_empty() {
             return refusal(
                 status,
@@ -63,9 +67,15 @@ impl Requests {
         if !is_stream {
             return response;
         }
+        let output = self.output;
         let ended = move |end| {
-            let used = usage.read();
-            note_line(stream_line(&what, end, started.elapsed(), used.as_ref()));
+            let stream = EndedStream {
+                request: &what,
+                end,
+                time: started.elapsed(),
+                used: usage.read(),
+            };
+            output.event(stream.line(), &stream.document());
         };
         response.map(|body| Body::new(AnswerStream::new(body, ended)))
     }
@@ -110,7 +120,9 @@ mod tests {
         let request = request.body(Body::from("{\"start\":true}")).unwrap();
         let nothing = Arc::new(RwLock::new(ServedPlugin::Nothing));
         let client = "127.0.0.1:40000".parse().unwrap();
-        let response = Requests::new(nothing).answer(client, request).await;
+        let response = Requests::new(nothing, Output::new(false))
+            .answer(client, request)
+            .await;
         response.status().as_u16()
     }
 
