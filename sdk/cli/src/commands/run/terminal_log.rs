@@ -99,10 +99,9 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for TerminalLog {
 
 /// Returns the line about a failure, from the message for the author.
 fn shown_failure(message: &str) -> String {
-    match message.split_once("` panicked: ") {
-        Some((plugin, panic)) if plugin.starts_with("plugin `") => format!("panic: {panic}"),
-        _ => message.to_owned(),
-    }
+    let rest = message.strip_prefix("plugin `");
+    let panic = rest.and_then(|rest| rest.split_once('`')?.1.strip_prefix(" panicked: "));
+    panic.map_or_else(|| message.to_owned(), |panic| format!("panic: {panic}"))
 }
 
 /// The lines that Rust's hook writes about a panic. The line about the failure contains them.
