@@ -13,6 +13,7 @@ mod docker_images;
 mod for_tests;
 mod fuzz;
 mod import_circles;
+mod installed_tool;
 mod interrupted;
 mod layout;
 mod names;
@@ -75,6 +76,9 @@ enum Command {
     Check,
     /// Fuzz parsers, statements and endpoints
     Fuzz(fuzz::FuzzArguments),
+    /// Install `supervisor-plugin` with `cargo install`, and create, test and check a plugin with it outside of this
+    /// repository
+    InstalledTool,
     /// Check only the dependencies: licences, sources, duplicate and yanked versions, known vulnerabilities
     Dependencies,
 }
@@ -92,6 +96,7 @@ fn main() -> ExitCode {
         Command::PostgresForTests => private_postgres::run_in_foreground(),
         Command::Check => check::run(),
         Command::Fuzz(arguments) => fuzz::run(&arguments),
+        Command::InstalledTool => installed_tool::check(),
         Command::Dependencies => supply_chain::check(),
     };
     match result {
