@@ -9,6 +9,7 @@
 //! log         lines, by plugin and over all      LINES_AT_ONCE, LINES_A_SECOND; half for one
 //! failures    lines and events about calls that failed, by plugin and over all FAILURES_AT_ONCE, FAILURES_A_SECOND; half for one
 //! host lines  about what plugins make the host do, by plugin and over all HOST_LINES_AT_ONCE, HOST_LINES_A_SECOND; half for one
+//! restarts    lines about units that the host restarts for plugins RESTARTS_AT_ONCE, RESTARTS_A_SECOND; half for one
 //! log kept    lines in memory, and their bytes   RECENT_LINES, RECENT_BYTES by plugin, RECENT_BYTES_OF_ALL
 //! metrics     series and their texts, by plugin  SERIES, METRIC_NAME, LABELS, LABEL_NAME, LABEL_VALUE
 //! fields      of the device's report to its cloud, by plugin and over all FIELDS, FIELDS_OF_ALL, and `FIELD_…` of `host/plugin-protocol`
@@ -38,6 +39,10 @@ pub(crate) const FAILURES_A_SECOND: u32 = 10;
 pub(crate) const HOST_LINES_AT_ONCE: u32 = 200;
 /// The same over time, in lines per second.
 pub(crate) const HOST_LINES_A_SECOND: u32 = 10;
+/// The lines that the host logs at once about units that it restarts for all plugins, after none for a while.
+pub(crate) const RESTARTS_AT_ONCE: u32 = 200;
+/// The same over time, in lines per second.
+pub(crate) const RESTARTS_A_SECOND: u32 = 10;
 /// The last lines of one plugin that are kept in memory.
 pub(crate) const RECENT_LINES: usize = 100;
 /// The memory that these lines take, in bytes.

@@ -183,10 +183,14 @@ impl KeptFolder {
             return Ok(());
         }
         let mut index = self.index.lock().clone();
-        let before = index.get(file).map(|of| of.latest.clone());
+        let before = match index.get(file) {
+            // A newer version was requested in the meantime, but could not be kept.
+            Some(kept) if kept.latest == digest => kept.before.clone(),
+            kept => kept.map(|kept| kept.latest.clone()),
+        };
         let versions = Versions {
             latest: digest.to_owned(),
-            before: before.filter(|before| before != digest),
+            before,
         };
         index.insert(file.to_owned(), versions);
         let dir = self.open()?;

@@ -1,7 +1,7 @@
 //! The lines that plugins write to the log, those about their failures, and those of the host about what they make it do,
 //! over all calls: lines beyond the limit are counted, and reported in one line once there is room again. Each kind has a
 //! limit of its own: a plugin that writes many lines is still named when it fails, callers that make it fail do not
-//! silence it, and neither hides which units it restarts.
+//! silence it, and nothing else that it does hides which units it restarts.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use crate::bounds::{
     FAILURES_A_SECOND, FAILURES_AT_ONCE, HOST_LINES_A_SECOND, HOST_LINES_AT_ONCE, LINES_A_SECOND,
-    LINES_AT_ONCE,
+    LINES_AT_ONCE, RESTARTS_A_SECOND, RESTARTS_AT_ONCE,
 };
 use crate::recent_lines::RecentLines;
 
@@ -20,6 +20,7 @@ pub(crate) struct PluginLogs {
     lines: Arc<LineBudget>,
     failures: Arc<LineBudget>,
     host_lines: Arc<LineBudget>,
+    restarts: Arc<LineBudget>,
     pub(crate) recent: RecentLines,
 }
 
@@ -31,6 +32,8 @@ pub(crate) struct LogShare {
     pub(crate) failures: LineShare,
     /// The host's lines about what it makes the host do.
     pub(crate) host_lines: LineShare,
+    /// The host's lines about units that it restarts for the plugin.
+    pub(crate) restarts: LineShare,
     /// The place for its last lines, together with those of others.
     pub(crate) recent: RecentLines,
 }
@@ -63,6 +66,13 @@ const HOST_LINES: LineKind = LineKind {
     a_second: HOST_LINES_A_SECOND,
     loss: "lines about what the plugin made the supervisor do were not written, because it or all plugins together caused \
            too many",
+};
+
+/// The host's lines about units that it restarts for plugins.
+const RESTARTS: LineKind = LineKind {
+    at_once: RESTARTS_AT_ONCE,
+    a_second: RESTARTS_A_SECOND,
+    loss: "restarts of units were not logged, because the plugin or all plugins together requested too many",
 };
 
 /// How many lines of a kind all plugins together may cause.
@@ -123,6 +133,7 @@ impl Default for PluginLogs {
             lines: LineBudget::new(LINES),
             failures: LineBudget::new(FAILURES),
             host_lines: LineBudget::new(HOST_LINES),
+            restarts: LineBudget::new(RESTARTS),
             recent: RecentLines::default(),
         }
     }
@@ -135,6 +146,7 @@ impl PluginLogs {
             lines: self.lines.share(),
             failures: self.failures.share(),
             host_lines: self.host_lines.share(),
+            restarts: self.restarts.share(),
             recent: self.recent.clone(),
         }
     }

@@ -55,9 +55,12 @@ async fn a_version_that_serves_again_while_another_is_being_written_is_kept_afte
     let root = tempfile::tempdir().unwrap();
     let file = root.path().join("a.wasm");
     let mut kept = KeptVersions::open(root.path());
-    let [one, two] = ["one", "two"].map(|version| compiled_code::digest(version.as_bytes()));
-    fs::write(&file, "one").unwrap();
-    kept.folder.keep(&file, &one, None).unwrap();
+    let versions = ["zero", "one", "two"];
+    let [zero, one, two] = versions.map(|version| compiled_code::digest(version.as_bytes()));
+    for (version, digest) in [("zero", &zero), ("one", &one)] {
+        fs::write(&file, version).unwrap();
+        kept.folder.keep(&file, digest, None).unwrap();
+    }
     let folder = Arc::clone(&kept.folder);
     let writing = folder.writing.lock();
     fs::write(&file, "two").unwrap();
@@ -69,7 +72,12 @@ async fn a_version_that_serves_again_while_another_is_being_written_is_kept_afte
     drop(writing);
     writes.close();
     writes.wait().await;
-    assert_eq!(kept.versions(&file).unwrap().latest, one);
+    let expected = Versions {
+        latest: one,
+        before: Some(zero.clone()),
+    };
+    assert_eq!(kept.versions(&file), Some(expected));
+    assert!(kept.component(&zero).exists());
 }
 
 #[tokio::test]

@@ -18,7 +18,7 @@ use plugin_protocol::{
 
 use super::*;
 use crate::actions::Actions;
-use crate::bounds::HOST_LINES_AT_ONCE;
+use crate::bounds::{HOST_LINES_AT_ONCE, RESTARTS_AT_ONCE};
 use crate::config::{DataError, Device, NoCloud, PluginData, ValueChange};
 use crate::identify::Identify as IdentifyAction;
 use crate::log_lines::PluginLogs;
@@ -623,9 +623,10 @@ async fn each_line_about_what_a_plugin_makes_the_host_do_is_one_of_its_share() {
     let restart: Call = UnitsRestart { unit }.into();
     // It may not override locks.
     let acquire: Call = LockAcquire { force: true }.into();
-    for (policy, call) in [
-        ("grants = [\"units\"]\nunits = [\"a.service\"]\n", restart),
-        ("grants = [\"update-lock\"]\n", acquire),
+    let units = "grants = [\"units\"]\nunits = [\"a.service\"]\n";
+    for (policy, call, is_restart) in [
+        (units, restart, true),
+        ("grants = [\"update-lock\"]\n", acquire, false),
     ] {
         let fixture = Fixture::new(policy);
         let holdings = Holdings::default();
@@ -633,11 +634,17 @@ async fn each_line_about_what_a_plugin_makes_the_host_do_is_one_of_its_share() {
             fixture.call(&holdings, call.clone()).await.unwrap();
         }
         let log = &fixture.context.share.log;
-        let left = (0..).take_while(|_| log.host_lines.take("acme")).count();
-        assert_eq!(left, (HOST_LINES_AT_ONCE / 2) as usize - 3, "{policy}");
-        // It is done without a line as well, and hides neither the plugin's own lines nor its failures.
+        let (share, at_once, other) = if is_restart {
+            (&log.restarts, RESTARTS_AT_ONCE, &log.host_lines)
+        } else {
+            (&log.host_lines, HOST_LINES_AT_ONCE, &log.restarts)
+        };
+        let left = (0..).take_while(|_| share.take("acme")).count();
+        assert_eq!(left, (at_once / 2) as usize - 3, "{policy}");
+        // It is done without a line as well, and hides neither the plugin's own lines nor its failures, nor which units
+        // it restarts.
         fixture.call(&holdings, call.clone()).await.unwrap();
-        assert!(log.lines.take("acme") && log.failures.take("acme"));
+        assert!(log.lines.take("acme") && log.failures.take("acme") && other.take("acme"));
     }
 }
 

@@ -22,7 +22,7 @@ impl Host for InstanceCall<'_> {
 
     async fn restart(&self, unit: String) -> Result<(), UnitError> {
         let unit = self.granted_unit(&unit)?;
-        if self.plugin.may_log() {
+        if self.plugin.share.log.restarts.take(&self.plugin.name) {
             tracing::info!(plugin = &*self.plugin.name, %unit, "restarting the unit `{unit}`");
         }
         let restarted = self
