@@ -17,8 +17,8 @@ use crate::device_file::{CallRecords, DEVICE, DeviceFile, GrantSource, IdentifyP
 /// The policy by which a plugin is tried.
 #[derive(Clone, Copy)]
 enum TrialPolicy<'a> {
-    /// One that an owner has written: its text.
-    Owner(&'a str),
+    /// One that an owner has written: its file, and its text.
+    Owner(&'a Path, &'a str),
     /// That of a plugin which the layout ships with.
     StockPlugin,
     /// The one that the file of the device stands for.
@@ -139,10 +139,10 @@ impl Trial {
     /// The component's file cannot be read.
     pub(crate) fn refusals(&self, component: &Component) -> Result<Vec<String>> {
         let source = SourceFile::read(&component.file)?;
-        let refusals = match &self.policy {
-            Some((file, policy)) => policy_refusals(&source, file, policy),
-            None if is_stock_plugin(&source.manifest.name) => return Ok(Vec::new()),
-            None => {
+        let refusals = match self.policy_for(&source.manifest) {
+            TrialPolicy::Owner(file, policy) => policy_refusals(&source, file, policy),
+            TrialPolicy::StockPlugin => return Ok(Vec::new()),
+            TrialPolicy::DeviceFile => {
                 let policy = self.device.policy(&source.manifest, Some(&source.digest));
                 policy_refusals(&source, Path::new(&self.file), &policy)
             }
@@ -162,12 +162,16 @@ impl Trial {
     /// What a device's log would say about a plugin that does not load, or that the plugin is for other boards, which a
     /// device ignores.
     pub(crate) async fn start(&self, component: &Component) -> Result<RunningHost> {
-        let policy = match &self.policy {
-            Some((_, policy)) => TrialPolicy::Owner(policy),
-            None if is_stock_plugin(&component.manifest.name) => TrialPolicy::StockPlugin,
+        self.start_by(component, self.policy_for(&component.manifest))
+            .await
+    }
+
+    fn policy_for(&self, manifest: &Manifest) -> TrialPolicy<'_> {
+        match &self.policy {
+            Some((file, policy)) => TrialPolicy::Owner(file, policy),
+            None if is_stock_plugin(&manifest.name) => TrialPolicy::StockPlugin,
             None => TrialPolicy::DeviceFile,
-        };
-        self.start_by(component, policy).await
+        }
     }
 
     async fn start_by(
@@ -181,7 +185,7 @@ impl Trial {
         }
         let cache = compiler::compiled_code_folder()?;
         let source = match policy {
-            TrialPolicy::Owner(_) => GrantSource::Policy,
+            TrialPolicy::Owner(..) => GrantSource::Policy,
             TrialPolicy::StockPlugin | TrialPolicy::DeviceFile => GrantSource::DeviceFile,
         };
         let records = self.records.clone();
@@ -205,7 +209,7 @@ impl Trial {
         };
         host = host.folder(&folder);
         host = match policy {
-            TrialPolicy::Owner(policy) => host.policy(policy).pinned_by_policy(),
+            TrialPolicy::Owner(_, policy) => host.policy(policy).pinned_by_policy(),
             TrialPolicy::StockPlugin => host
                 .policy(self.device.policy(manifest, None))
                 .developer_mode(),
