@@ -12,8 +12,8 @@ mod javascript;
 mod last_build;
 mod python;
 mod rust;
-mod source_code;
 mod source_functions;
+mod syntax_tree;
 mod typed_actions;
 mod wasi_stubs;
 

@@ -12,12 +12,13 @@ use include_dir::{Dir, include_dir};
 use plugin_manifest::{Action, Capability, Language};
 use wit_bindgen_core::{AsyncFilterSet, Files};
 
+use self::signatures::function_definitions;
 use super::capability_use::{self, CapabilityUse, files_in, find_capability};
 use super::entry_functions::EntryFunctions;
-use super::source_code::{Syntax, code_of};
 use super::source_functions::{self, SourceFunctions};
+use super::syntax_tree::{Grammar, SyntaxTree};
 use super::typed_actions::{self, ProviderUse, TYPED_ACTIONS, find_provider_use};
-use super::{async_imports, core_module, is_identifier};
+use super::{async_imports, core_module};
 use crate::output::Output;
 use crate::project::ProjectFolder;
 use crate::sdk_sources::{write_file, write_files, write_folder};
@@ -32,6 +33,8 @@ const ZIG: PythonPackage = PythonPackage {
 };
 /// The default source file: all C files in its folder are compiled.
 const SOURCE: &str = "src/plugin.c";
+/// The names of included headers of the project or of the SDK, in their quotation marks.
+const HEADERS: &str = "(preproc_include path: (string_literal) @found)";
 /// A stack that is as small as a plugin's memory requires. An overflow is a trap.
 const STACK: &str = "-Wl,-z,stack-size=65536";
 
@@ -48,9 +51,10 @@ static SDK: Dir = include_dir!("$CARGO_MANIFEST_DIR/../c");
 pub(crate) fn build(project: &ProjectFolder, output: &Output) -> Result<PathBuf> {
     let source = project.source(SOURCE)?;
     let folder = source.parent().unwrap_or(&project.path);
-    source_functions::check(project, &source, &functions(folder)?)?;
-    typed_actions::check(project, provider_uses(folder)?)?;
-    capability_use::check(project, capability_uses(folder)?)?;
+    let sources = sources(folder)?;
+    source_functions::check(project, &source, &functions(&sources))?;
+    typed_actions::check(project, provider_uses(folder, &sources))?;
+    capability_use::check(project, capability_uses(folder, &sources))?;
     let build = project.path.join("build");
     let wit = build.join("wit");
     let mut world = world::load(&wit, &project.project.manifest)?;
@@ -176,85 +180,84 @@ fn blocking_imports(world: &World) -> AsyncFilterSet {
     filters
 }
 
-/// Returns the functions of the files in `folder`. A macro may define a function, so any word may be the name of one; the
-/// listed ones are those that answer a request or an event.
-fn functions(folder: &Path) -> Result<SourceFunctions> {
+/// Reads the headers and sources in a folder.
+fn sources(folder: &Path) -> Result<Vec<SyntaxTree>> {
+    let files = [files_in(folder, "h")?, files_in(folder, "c")?].concat();
+    let sources = files.iter().map(|file| SyntaxTree::read(file, Grammar::C));
+    Ok(sources.collect())
+}
+
+/// Returns the functions of sources. A macro may define a function, so any word may be the name of one; the listed ones are
+/// those that answer a request or an event.
+fn functions(sources: &[SyntaxTree]) -> SourceFunctions {
     let mut functions = SourceFunctions::default();
-    for file in [files_in(folder, "h")?, files_in(folder, "c")?].concat() {
-        let code = code_of(&file, Syntax::C);
-        for line in code.lines() {
-            if let Some(name) = answering_function(line) {
-                functions.add(name);
+    for source in sources {
+        for function in function_definitions(source) {
+            let answers = ["request_t", "event_t", "identify_result_t"];
+            let head = function.head();
+            let mut words = head.split(|char: char| !(char.is_alphanumeric() || char == '_'));
+            if !function.is_static() && words.any(|word| answers.contains(&word)) {
+                functions.add(function.name.text);
             }
         }
-        functions.add_words(&code);
+        functions.add_words(source);
     }
-    Ok(functions)
+    functions
 }
 
-/// Returns the name in a line such as `void rail(request_t *request) {`.
-fn answering_function(line: &str) -> Option<&str> {
-    let (head, arguments) = line.split_once('(')?;
-    let answers = arguments.contains("request_t")
-        || arguments.contains("event_t")
-        || head.starts_with("identify_result_t ");
-    let is_local = head.starts_with("static") || head.starts_with(char::is_whitespace);
-    let (_, name) = head.trim_end().rsplit_once([' ', '*'])?;
-    (answers && !is_local && is_identifier(name)).then_some(name)
-}
-
-/// Returns the capabilities that the files in `folder` use, by a header of the SDK or by the bindings.
-fn capability_uses(folder: &Path) -> Result<Vec<CapabilityUse>> {
+/// Returns the capabilities that the sources in `folder` use, by a header of the SDK or by the bindings.
+fn capability_uses(folder: &Path, sources: &[SyntaxTree]) -> Vec<CapabilityUse> {
     let mut uses = Vec::new();
-    for file in [files_in(folder, "h")?, files_in(folder, "c")?].concat() {
-        for (index, line) in code_of(&file, Syntax::C).lines().enumerate() {
-            let header = header(line).filter(|name| !folder.join(name).is_file());
-            let header = header.and_then(|name| find_capability(name.strip_suffix(".h")?));
-            let bindings = line.split(|char: char| !(char.is_alphanumeric() || char == '_'));
-            let bindings = bindings.filter_map(find_bound_capability);
-            uses.extend(
-                header
-                    .into_iter()
-                    .chain(bindings)
-                    .map(|capability| CapabilityUse {
-                        capability,
-                        file: file.clone(),
-                        line: index + 1,
-                    }),
-            );
-        }
+    for source in sources {
+        let headers = sdk_headers(folder, source);
+        let of_headers = headers.filter_map(|(name, line)| Some((find_capability(name)?, line)));
+        let words = source.words();
+        let bound = words.filter_map(|(line, word)| Some((find_bound_capability(word)?, line)));
+        let mut of_source: Vec<_> = of_headers.chain(bound).collect();
+        of_source.sort_by_key(|(_, line)| *line);
+        uses.extend(
+            of_source
+                .into_iter()
+                .map(|(capability, line)| CapabilityUse {
+                    capability,
+                    file: source.file.clone(),
+                    line,
+                }),
+        );
     }
-    Ok(uses)
+    uses
 }
 
-/// Returns the headers for providers that the files in `folder` include.
-fn provider_uses(folder: &Path) -> Result<Vec<ProviderUse>> {
-    let mut uses = Vec::new();
-    for file in [files_in(folder, "h")?, files_in(folder, "c")?].concat() {
-        for (index, line) in code_of(&file, Syntax::C).lines().enumerate() {
-            let header = header(line).filter(|name| !folder.join(name).is_file());
-            let module = match header.and_then(|name| name.strip_suffix(".h")) {
+/// Returns the headers for providers that the sources in `folder` include.
+fn provider_uses(folder: &Path, sources: &[SyntaxTree]) -> Vec<ProviderUse> {
+    let uses = sources.iter().flat_map(|source| {
+        sdk_headers(folder, source).filter_map(|(name, line)| {
+            let module = match name {
                 // The name of a capability too, but C has no header for that.
-                Some("identify") => "identify_window",
-                Some(name) => name,
-                None => continue,
+                "identify" => "identify_window",
+                name => name,
             };
-            uses.extend(find_provider_use(module, &file, index + 1));
-        }
-    }
-    Ok(uses)
+            find_provider_use(module, &source.file, line)
+        })
+    });
+    uses.collect()
+}
+
+/// Returns the headers that a source includes and that are not the author's own, without `.h`, each with its line.
+fn sdk_headers<'tree>(
+    folder: &Path,
+    source: &'tree SyntaxTree,
+) -> impl Iterator<Item = (&'tree str, usize)> {
+    source.find(HEADERS).filter_map(move |header| {
+        let name = header.text.trim_matches('"');
+        let is_own = folder.join(name).is_file();
+        Some((name.strip_suffix(".h").filter(|_| !is_own)?, header.line))
+    })
 }
 
 /// Returns the name of the SDK's files for an action.
 fn sdk_name(action: Action) -> String {
     action.to_string().replace('-', "_")
-}
-
-/// Returns the name in a line such as `#include "store.h"`.
-fn header(line: &str) -> Option<&str> {
-    let directive = line.trim_start().strip_prefix('#')?.trim_start();
-    let name = directive.strip_prefix("include")?.trim_start();
-    name.strip_prefix('"')?.split('"').next()
 }
 
 /// Returns the capability of a name in the bindings, such as `platform_supervisor_host_name_get`.
@@ -337,7 +340,7 @@ mod tests {
                       f(request_t);\n}\nstatic void own(request_t *request) {}\nevent_answer_t *watch(const event_t *e) {}\n\
                       HANDLER(reset)\nint add(int a) {}\n";
         std::fs::write(folder.path().join("plugin.c"), source).unwrap();
-        let found = functions(folder.path()).unwrap();
+        let found = functions(&sources(folder.path()).unwrap());
         assert_eq!(found.listed, ["rail", "watch"]);
         for (name, is_there) in [
             ("reset", true),
@@ -378,12 +381,12 @@ mod tests {
             line,
         };
         let host_name = expected(Capability::HostName, 5);
-        let uses = capability_uses(folder.path()).unwrap();
+        let uses = capability_uses(folder.path(), &sources(folder.path()).unwrap());
         assert_eq!(uses, [expected(Capability::Store, 2), host_name]);
 
         // A header of the author's own has nothing to do with the SDK.
         std::fs::write(folder.path().join("store.h"), "").unwrap();
-        let uses = capability_uses(folder.path()).unwrap();
+        let uses = capability_uses(folder.path(), &sources(folder.path()).unwrap());
         assert_eq!(uses, [expected(Capability::HostName, 5)]);
     }
 }

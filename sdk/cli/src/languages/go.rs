@@ -14,8 +14,8 @@ use plugin_manifest::{Action, Language};
 use super::capability_use::{self, CapabilityUse, files_in, find_capability};
 use super::core_module;
 use super::entry_functions::EntryFunctions;
-use super::source_code::{Syntax, code_of};
-use super::source_functions::{self, SourceFunctions, SourcePlace, first_word, name_after};
+use super::source_functions::{self, SourceFunctions, SourcePlace};
+use super::syntax_tree::{Grammar, SyntaxTree};
 use super::typed_actions::{self, ProviderUse, find_provider_use};
 use crate::output::Output;
 use crate::project::ProjectFolder;
@@ -41,8 +41,21 @@ const PROVIDERS: [(Action, &str); 4] = [
 const HANDLER: &str = "func(*supervisor.Request) (*supervisor.Response, error)";
 const WATCHER: &str = "func(events.Event) (events.Answer, error)";
 const IDENTIFIER: &str = "func() error";
-/// The keywords of declarations.
-const DECLARATIONS: [&str; 4] = ["const ", "func ", "type ", "var "];
+/// What a file declares for the whole package: functions, variables and types.
+const DECLARATIONS: &str = "
+    (source_file (function_declaration name: (identifier) @function))
+    (source_file (var_declaration [
+        (var_spec name: (identifier) @other)
+        (var_spec_list (var_spec name: (identifier) @other))
+    ]))
+    (source_file (type_declaration [
+        (type_spec name: (type_identifier) @other)
+        (type_alias name: (type_identifier) @other)
+    ]))";
+/// Imports whose names become names of the file.
+const DOT_IMPORTS: &str = "(import_spec name: (dot) @found)";
+/// The paths of imported packages, in their quotation marks.
+const IMPORTS: &str = "(import_spec path: (_) @found)";
 
 static SDK: Dir = include_dir!("$CARGO_MANIFEST_DIR/../go");
 /// The packages that the bindings are written against.
@@ -61,11 +74,12 @@ pub(crate) fn build(project: &ProjectFolder, output: &Output) -> Result<PathBuf>
         project.name()
     );
     let package = source.parent().unwrap_or(&project.path);
-    let functions = functions(package)?;
+    let sources = sources(package)?;
+    let functions = functions(&sources);
     source_functions::check(project, &source, &functions)?;
-    typed_actions::check(project, provider_uses(package)?)?;
-    capability_use::check(project, capability_uses(package)?)?;
-    sleep::check(project, package)?;
+    typed_actions::check(project, provider_uses(&sources))?;
+    capability_use::check(project, capability_uses(&sources))?;
+    sleep::check(project, &sources)?;
     let build = project.path.join("build");
     let wit = build.join("wit");
     let mut world = world::load(&wit, &project.project.manifest)?;
@@ -115,107 +129,74 @@ pub(crate) fn build(project: &ProjectFolder, output: &Output) -> Result<PathBuf>
     core_module::write_component(&module, &world, &project.project.manifest)
 }
 
-/// Returns the files of a package, without its tests.
-fn sources(package: &Path) -> Result<Vec<PathBuf>> {
+/// Reads the files of a package, without its tests.
+fn sources(package: &Path) -> Result<Vec<SyntaxTree>> {
     let mut files = files_in(package, "go")?;
     files.retain(|file| !file.to_string_lossy().ends_with("_test.go"));
-    Ok(files)
+    let sources = files.iter().map(|file| SyntaxTree::read(file, Grammar::Go));
+    Ok(sources.collect())
 }
 
 /// Returns the functions of a package, and the names of its variables and types.
-fn functions(package: &Path) -> Result<SourceFunctions> {
+fn functions(sources: &[SyntaxTree]) -> SourceFunctions {
     let mut functions = SourceFunctions::default();
-    for file in sources(package)? {
-        let mut is_in_group = false;
-        for (index, line) in code_of(&file, Syntax::Go).lines().enumerate() {
-            let function = name_after(line, &[], &["func"]);
-            let other = name_after(line, &[], &["var", "type"]);
-            let in_group = first_word(line.trim_start()).filter(|_| is_in_group);
+    for source in sources {
+        for [function, other] in source.matches(DECLARATIONS, ["function", "other"]) {
             if let Some(name) = function {
-                functions.add(name);
+                functions.add(name.text);
             }
-            if let Some(name) = function.or(other).or(in_group) {
-                functions.names.insert(name.to_owned());
+            if let Some(name) = function.or(other) {
+                functions.names.insert(name.text.to_owned());
                 let place = SourcePlace {
-                    file: file.clone(),
-                    line: index + 1,
+                    file: source.file.clone(),
+                    line: name.line,
                 };
-                functions.places.entry(name.to_owned()).or_insert(place);
+                let places = &mut functions.places;
+                places.entry(name.text.to_owned()).or_insert(place);
             }
-            is_in_group = match line.trim_end() {
-                "var (" | "type (" => true,
-                ")" => false,
-                _ => is_in_group,
-            };
-            // The names of such a package are names here.
-            functions.has_others |=
-                line.trim_start().starts_with(". \"") || line.starts_with("import . \"");
         }
+        functions.has_others |= source.has_errors() || source.find(DOT_IMPORTS).next().is_some();
     }
-    Ok(functions)
+    functions
 }
 
-/// A package that a file imports.
-struct Import {
-    /// Without `supervisor/` at its beginning.
-    package: String,
-    file: PathBuf,
-    /// Counted from 1.
-    line: usize,
+/// Returns the packages of the SDK and of the bindings that sources import, without `supervisor/`, each with its place.
+fn imports(sources: &[SyntaxTree]) -> impl Iterator<Item = (&str, &Path, usize)> {
+    sources.iter().flat_map(|source| {
+        source.find(IMPORTS).filter_map(|path| {
+            let package = path
+                .text
+                .trim_matches(['"', '`'])
+                .strip_prefix("supervisor/")?;
+            Some((package, source.file.as_path(), path.line))
+        })
+    })
 }
 
-/// Returns the packages of the SDK and of the bindings that the files of a package import.
-fn imports(package: &Path) -> Result<Vec<Import>> {
-    let mut imports = Vec::new();
-    for file in sources(package)? {
-        for (index, line) in code_of(&file, Syntax::Go).lines().enumerate() {
-            // The imports are before everything else.
-            if DECLARATIONS.iter().any(|keyword| line.starts_with(keyword)) {
-                break;
-            }
-            let imported = line.split('"').nth(1).unwrap_or_default();
-            let package = imported.strip_prefix("supervisor/");
-            imports.extend(package.map(|package| Import {
-                package: package.to_owned(),
-                file: file.clone(),
-                line: index + 1,
-            }));
-        }
-    }
-    Ok(imports)
-}
-
-/// Returns the capabilities whose packages the files of a package import.
-fn capability_uses(package: &Path) -> Result<Vec<CapabilityUse>> {
-    let uses = imports(package)?.into_iter().filter_map(|import| {
-        let Import {
-            package,
-            file,
-            line,
-        } = import;
+/// Returns the capabilities whose packages sources import.
+fn capability_uses(sources: &[SyntaxTree]) -> Vec<CapabilityUse> {
+    let uses = imports(sources).filter_map(|(package, file, line)| {
         let bound = package.strip_prefix("imports/platform_supervisor_");
-        let capability = find_capability(bound.unwrap_or(&package))?;
         Some(CapabilityUse {
-            capability,
-            file,
+            capability: find_capability(bound.unwrap_or(package))?,
+            file: file.to_owned(),
             line,
         })
     });
-    Ok(uses.collect())
+    uses.collect()
 }
 
-/// Returns the packages for providers that the files of a package import.
-fn provider_uses(package: &Path) -> Result<Vec<ProviderUse>> {
-    let uses = imports(package)?.into_iter();
-    let uses = uses.filter_map(|import| {
+/// Returns the packages for providers that sources import.
+fn provider_uses(sources: &[SyntaxTree]) -> Vec<ProviderUse> {
+    let uses = imports(sources).filter_map(|(package, file, line)| {
         // The name of a capability too, but Go has no package for that.
-        let module = match import.package.as_str() {
+        let module = match package {
             "identify" => "identify_window",
             package => package,
         };
-        find_provider_use(module, &import.file, import.line)
+        find_provider_use(module, file, line)
     });
-    Ok(uses.collect())
+    uses.collect()
 }
 
 /// Returns the file that says which function answers which route, performs which action, and is called for events, and what
@@ -307,7 +288,7 @@ mod tests {
         );
         write("a.go", "package main\n\nfunc first[T any]() {}\n");
         write("a_test.go", "package main\n\nfunc TestA() {}\n");
-        let found = functions(folder.path()).unwrap();
+        let found = functions(&sources(folder.path()).unwrap());
         assert_eq!(found.listed, ["first", "hello"]);
         let names: Vec<&str> = found.names.iter().map(String::as_str).collect();
         assert_eq!(
@@ -316,7 +297,7 @@ mod tests {
         );
         assert!(!found.has_others);
         write("b.go", "package main\n\nimport (\n\t. \"strings\"\n)\n");
-        assert!(functions(folder.path()).unwrap().has_others);
+        assert!(functions(&sources(folder.path()).unwrap()).has_others);
     }
 
     #[test]
@@ -331,7 +312,7 @@ mod tests {
         );
         write("a.go", "package main\n\nimport \"supervisor/store\"\n");
         write("a_test.go", "package main\n\nimport \"supervisor/store\"\n");
-        let uses = capability_uses(folder.path()).unwrap();
+        let uses = capability_uses(&sources(folder.path()).unwrap());
         let expected = |capability, name: &str, line| CapabilityUse {
             capability,
             file: folder.path().join(name),

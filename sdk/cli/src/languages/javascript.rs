@@ -1,9 +1,9 @@
 //! JavaScript and TypeScript: esbuild bundles the sources and the SDK into one file, and componentize-qjs puts it into
 //! a component with QuickJS.
 
-mod calls;
 mod clock_uses;
 mod exports;
+mod globals;
 mod imports;
 mod random_uses;
 
@@ -67,18 +67,19 @@ pub(super) fn build(
     output: &Output,
 ) -> Result<Option<PathBuf>> {
     let source = project.source(default)?;
-    source_functions::check(project, &source, &exports::functions(&source))?;
-    typed_actions::check(project, imports::provider_uses(&source))?;
-    let files = imports::files(&source);
-    let mut uses = imports::capability_uses(&files);
-    uses.extend(random_uses::of_crypto(&files));
+    let main = imports::read(&source);
+    source_functions::check(project, &source, &exports::functions(&main))?;
+    typed_actions::check(project, imports::provider_uses(&main))?;
+    let sources = imports::sources(&source);
+    let mut uses = imports::capability_uses(&sources);
+    uses.extend(random_uses::of_crypto(&sources));
     capability_use::check(project, uses)?;
     let mut warnings = Vec::new();
     if !has_random(project) {
-        warnings.extend(random_uses::warnings(project, &files));
+        warnings.extend(random_uses::warnings(project, &sources));
     }
     if !has_clock(project) {
-        warnings.extend(clock_uses::warnings(project, &files));
+        warnings.extend(clock_uses::warnings(project, &sources));
     }
     for warning in warnings {
         output.note(&format!("warning: {warning}"));

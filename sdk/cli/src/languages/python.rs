@@ -1,6 +1,5 @@
 //! Python: componentize-py puts an interpreter, the SDK and the sources into a component.
 
-mod code;
 mod messages;
 mod source;
 
@@ -57,8 +56,9 @@ pub(super) fn build(
 ) -> Result<Option<PathBuf>> {
     let source = project.source(SOURCE)?;
     let routes = routes(project, &source)?;
-    source_functions::check(project, &source, &source::functions(&source))?;
-    typed_actions::check(project, source::provider_uses(&source))?;
+    let main = source::read(&source);
+    source_functions::check(project, &source, &source::functions(&main))?;
+    typed_actions::check(project, source::provider_uses(&main))?;
     capability_use::check(project, source::capability_uses(&source))?;
     let build = project.path.join("build");
     let wit = build.join("wit");

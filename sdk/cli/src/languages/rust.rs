@@ -5,8 +5,8 @@ use std::path::Path;
 use anyhow::{Context as _, Result, ensure};
 use plugin_test_host::{BuiltPlugin, try_build_plugin_without_variables};
 
-use super::source_code::{Syntax, code_of};
-use super::source_functions::{self, SourceFunctions, name_after};
+use super::source_functions::{self, SourceFunctions};
+use super::syntax_tree::{Grammar, SyntaxTree};
 use crate::output::Output;
 use crate::project::ProjectFolder;
 use crate::toolchain;
@@ -15,8 +15,13 @@ use crate::toolchain;
 const TARGET: &str = "wasm32-wasip2";
 /// The main source file, unless `Cargo.toml` names another one.
 const SOURCE: &str = "src/lib.rs";
-/// The words that may precede `fn`.
-const MODIFIERS: [&str; 5] = ["pub", "pub(crate)", "const", "async", "unsafe"];
+/// The functions of the module itself.
+const FUNCTIONS: &str = "(source_file (function_item name: (identifier) @found))";
+/// What makes the names of another module or file names here.
+const OTHERS: &str = r#"
+    (source_file (use_declaration argument: (use_wildcard) @found))
+    (source_file (use_declaration argument: (scoped_use_list (use_list (use_wildcard) @found))))
+    ((macro_invocation macro: (identifier) @found) (#eq? @found "include"))"#;
 
 /// Builds the crate in the project's folder.
 ///
@@ -47,16 +52,12 @@ fn cause_for_author(error: anyhow::Error) -> anyhow::Error {
 /// contain it, so any word of the source may be the name of one.
 fn functions(source: &Path) -> SourceFunctions {
     let mut functions = SourceFunctions::default();
-    let code = code_of(source, Syntax::Rust);
-    for line in code.lines() {
-        if let Some(name) = name_after(line, &MODIFIERS, &["fn"]) {
-            functions.add(name);
-        }
-        // The names of another module or file are names here.
-        let is_glob = line.starts_with("use ") || line.starts_with("pub use ");
-        functions.has_others |= (is_glob && line.contains("::*")) || line.contains("include!");
+    let source = SyntaxTree::read(source, Grammar::Rust);
+    for name in source.find(FUNCTIONS) {
+        functions.add(name.text);
     }
-    functions.add_words(&code);
+    functions.add_words(&source);
+    functions.has_others = source.find(OTHERS).next().is_some();
     functions
 }
 

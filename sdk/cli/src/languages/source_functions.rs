@@ -9,6 +9,7 @@ use anyhow::{Result, bail};
 use plugin_manifest::{Action, Language, Project, ProjectFile, Spanned, line_and_column};
 
 use super::is_identifier;
+use super::syntax_tree::SyntaxTree;
 use super::typed_actions::{TYPED_ACTIONS, provider_kind};
 use crate::project::ProjectFolder;
 
@@ -37,11 +38,10 @@ pub(super) struct SourcePlace {
 }
 
 impl SourceFunctions {
-    /// Adds names that may stand for functions.
-    pub(super) fn add_words(&mut self, code: &str) {
-        let words = code.split(|char: char| !(char.is_alphanumeric() || char == '_'));
-        let words = words.filter(|word| !word.is_empty()).map(str::to_owned);
-        self.names.extend(words);
+    /// Adds all words of a source, which may stand for functions.
+    pub(super) fn add_words(&mut self, source: &SyntaxTree) {
+        self.names
+            .extend(source.words().map(|(_, word)| word.to_owned()));
     }
 
     /// Adds a function.
@@ -162,53 +162,9 @@ fn offset(written: &ProjectFile, function: &str) -> Option<usize> {
     Some(found.span().start)
 }
 
-/// Returns the name that follows one of these keywords at the beginning of a line, after any of the modifiers.
-pub(super) fn name_after<'a>(
-    line: &'a str,
-    modifiers: &[&str],
-    keywords: &[&str],
-) -> Option<&'a str> {
-    let mut rest = line;
-    while let Some(after) = modifiers.iter().find_map(|word| after_word(rest, word)) {
-        rest = after;
-    }
-    let rest = keywords.iter().find_map(|word| after_word(rest, word))?;
-    first_word(rest)
-}
-
-/// Returns the text after a word and spaces.
-fn after_word<'a>(text: &'a str, word: &str) -> Option<&'a str> {
-    let rest = text.strip_prefix(word)?;
-    let after = rest.trim_start();
-    (after.len() < rest.len()).then_some(after)
-}
-
-/// Returns the identifier at the beginning of a text.
-pub(super) fn first_word(text: &str) -> Option<&str> {
-    let end = text.find(|char: char| !(char.is_alphanumeric() || "_$".contains(char)));
-    let word = &text[..end.unwrap_or(text.len())];
-    (!word.is_empty()).then_some(word)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_name_follows_modifiers_and_a_keyword() {
-        for (line, expected) in [
-            ("pub async fn hello() {", Some("hello")),
-            ("fn hello()", Some("hello")),
-            ("async  fn  hello<T>()", Some("hello")),
-            ("fnhello()", None),
-            ("async hello()", None),
-            ("fn ()", None),
-            ("", None),
-        ] {
-            let found = name_after(line, &["pub", "async"], &["fn"]);
-            assert_eq!(found, expected, "{line}");
-        }
-    }
 
     #[test]
     fn a_list_of_functions_is_bounded() {

@@ -8,11 +8,19 @@ use anyhow::{Result, bail};
 use plugin_manifest::Action;
 
 use crate::languages::capability_use::files_in;
-use crate::languages::source_code::{Syntax, bare_code_of};
+use crate::languages::syntax_tree::{Capture, Grammar, SyntaxTree};
 use crate::project::ProjectFolder;
 use crate::sdk_sources::write_file;
 use crate::toolchain;
 
+/// The functions of a source; the result of a function may be a pointer.
+const DEFINITIONS: &str = "
+    (function_definition
+        declarator: [
+            (function_declarator declarator: (identifier) @name) @declarator
+            (pointer_declarator
+                declarator: (function_declarator declarator: (identifier) @name) @declarator)
+        ]) @definition";
 /// What the compiler says of a function of another type, before its name.
 const WRONG: &str = "another type: ";
 
@@ -85,13 +93,12 @@ impl NamedFunction {
 }
 
 /// A definition of a function in the author's sources.
-#[derive(Debug, PartialEq, Eq)]
 struct Definition {
     file: PathBuf,
     /// Counted from 1.
     line: usize,
-    /// The line without comments.
-    text: String,
+    /// What precedes the body.
+    head: String,
     is_static: bool,
 }
 
@@ -108,7 +115,7 @@ pub(super) fn check(project: &ProjectFolder, folder: &Path, clang: &mut Command)
     let mut unclear = definitions(project, folder)?;
     // Most of them are obviously right, and need no further run of the compiler.
     unclear.retain(|(function, definition)| {
-        !definition.is_static && tokens(&definition.text) != tokens(&function.signature())
+        !definition.is_static && tokens(&definition.head) != tokens(&function.signature())
     });
     let Some((_, first)) = unclear.first() else {
         return Ok(());
@@ -194,14 +201,15 @@ fn assertions_of(functions: &[DefinedFunction]) -> String {
 fn definitions(project: &ProjectFolder, folder: &Path) -> Result<Vec<DefinedFunction>> {
     let mut found = Vec::new();
     for file in files_in(folder, "c")? {
-        let code = bare_code_of(&file, Syntax::C);
+        let source = SyntaxTree::read(&file, Grammar::C);
+        let defined: Vec<_> = function_definitions(&source).collect();
         for function in named_functions(project) {
-            if let Some((line, text, is_static)) = definition(&code, &function.name) {
+            if let Some(written) = defined.iter().find(|it| it.name.text == function.name) {
                 let definition = Definition {
                     file: file.clone(),
-                    line,
-                    text: text.to_owned(),
-                    is_static,
+                    line: written.name.line,
+                    head: written.head().to_owned(),
+                    is_static: written.is_static(),
                 };
                 found.push((function, definition));
             }
@@ -231,42 +239,39 @@ fn named_functions(project: &ProjectFolder) -> Vec<NamedFunction> {
     routes.chain(others).chain(actions).collect()
 }
 
-/// Returns the definition of a function: its line, counted from 1, the text of the line, and whether the function is static.
-fn definition<'a>(code: &'a str, name: &str) -> Option<(usize, &'a str, bool)> {
-    let mut depth = 0_usize;
-    // The result of a function may be in the line before its name.
-    let mut before = "";
-    for (index, line) in code.lines().enumerate() {
-        let is_declaration = line.trim_end().ends_with(';') && !line.contains('{');
-        if depth == 0
-            && !line.starts_with('#')
-            && !is_declaration
-            && let Some(at) = place_of_function(line, name)
-        {
-            let result = if at == 0 { before } else { &line[..at] };
-            let is_static = result.split_whitespace().any(|word| word == "static");
-            return Some((index + 1, line, is_static));
-        }
-        for char in line.chars() {
-            match char {
-                '{' => depth += 1,
-                '}' => depth = depth.saturating_sub(1),
-                _ => {}
-            }
-        }
-        before = line;
-    }
-    None
+/// A function that a source defines.
+pub(super) struct FunctionDefinition<'tree> {
+    pub(super) name: Capture<'tree>,
+    definition: Capture<'tree>,
+    /// The name with its parameters.
+    declarator: Capture<'tree>,
 }
 
-/// Returns the position of a name that is followed by parameters.
-fn place_of_function(line: &str, name: &str) -> Option<usize> {
-    let is_part = |char: char| char.is_alphanumeric() || char == '_';
-    let mut places = line.match_indices(name).map(|(at, _)| at);
-    places.find(|at| {
-        let before = line[..*at].chars().next_back();
-        let after = line[at + name.len()..].trim_start();
-        !before.is_some_and(is_part) && after.starts_with('(')
+impl<'tree> FunctionDefinition<'tree> {
+    /// Returns what precedes the body of the function.
+    pub(super) fn head(&self) -> &'tree str {
+        let length = self.declarator.node.end_byte() - self.definition.node.start_byte();
+        &self.definition.text[..length]
+    }
+
+    /// Whether nothing outside of the source can call it.
+    pub(super) fn is_static(&self) -> bool {
+        self.head().split_whitespace().any(|word| word == "static")
+    }
+}
+
+/// Returns the functions that a source defines.
+pub(super) fn function_definitions(
+    source: &SyntaxTree,
+) -> impl Iterator<Item = FunctionDefinition<'_>> {
+    let names = ["definition", "declarator", "name"];
+    let found = source.matches(DEFINITIONS, names).into_iter();
+    found.filter_map(|[definition, declarator, name]| {
+        Some(FunctionDefinition {
+            name: name?,
+            definition: definition?,
+            declarator: declarator?,
+        })
     })
 }
 
@@ -302,18 +307,29 @@ mod tests {
     #[test]
     fn a_definition_is_found_outside_of_functions() {
         for (code, expected) in [
-            ("void rail(request_t *r) {", Some((1, false))),
-            ("\nint rail (void)\n{", Some((2, false))),
-            ("static void rail(request_t *r) {", Some((1, true))),
-            ("static void\nrail(request_t *r) {", Some((2, true))),
-            ("void\nrail(request_t *r) {", Some((2, false))),
+            ("void rail(request_t *r) {}", Some((1, false))),
+            ("\nint rail (void)\n{}", Some((2, false))),
+            ("static void rail(request_t *r) {}", Some((1, true))),
+            ("inline static void rail(request_t *r) {}", Some((1, true))),
+            ("static void\nrail(request_t *r) {}", Some((2, true))),
+            ("void\nrail(request_t *r) {}", Some((2, false))),
+            ("const char *rail(void) {}", Some((1, false))),
+            (
+                "#ifdef A\nvoid rail(request_t *r) {}\n#endif",
+                Some((2, false)),
+            ),
+            (
+                "// void rail(request_t *r) {}\n/* void rail(void) {} */",
+                None,
+            ),
+            ("const char *a = \"void rail(void) {}\";", None),
             (
                 "void rail(request_t *r);\nint rail(int a) { return a; }",
                 Some((2, false)),
             ),
-            ("void other(void) {\n    rail(1);\n    rail(2)\n}", None),
+            ("void other(void) {\n    rail(1);\n    rail(2);\n}", None),
             (
-                "void monorail(request_t *r) {\nvoid rails(request_t *r) {",
+                "void monorail(request_t *r) {}\nvoid rails(request_t *r) {}",
                 None,
             ),
             ("#define rail(a) a", None),
@@ -321,8 +337,12 @@ mod tests {
             ("}\n}\nvoid rail(request_t *r) {}", Some((3, false))),
             ("", None),
         ] {
-            let found = definition(code, "rail");
-            let found = found.map(|(line, _, is_static)| (line, is_static));
+            let file = tempfile::NamedTempFile::new().unwrap();
+            std::fs::write(file.path(), code).unwrap();
+            let source = SyntaxTree::read(file.path(), Grammar::C);
+            let mut found = function_definitions(&source);
+            let found = found.find(|found| found.name.text == "rail");
+            let found = found.map(|found| (found.name.line, found.is_static()));
             assert_eq!(found, expected, "{code}");
         }
     }

@@ -1,69 +1,67 @@
 //! The clocks of JavaScript, which belong to the language and not to a module of the SDK. Without the capability `clock` they
 //! work only while the plugin is imported; the SDK's errors in calls say so, and the build says it earlier.
 
-use std::path::PathBuf;
-
-use super::calls::line_in_function;
-use super::imports::words;
-use crate::languages::source_code::{Syntax, bare_code_of};
+use super::globals::{first_in_function, members};
+use crate::languages::syntax_tree::{Capture, SyntaxTree};
 use crate::project::ProjectFolder;
 
-/// How a source reads a clock: as a warning names it, and its first and second word.
-const CLOCKS: [(&str, &str, &str); 3] = [
-    ("`Date.now`", "Date", ".now"),
-    ("`performance.now`", "performance", ".now"),
-    ("`new Date()`", "new", "Date"),
-];
+/// The calls that create an object.
+const CREATIONS: &str = "
+    (new_expression constructor: (identifier) @constructor arguments: (arguments) @arguments) @creation";
 
-/// Returns a warning for each file of a plugin without a clock that reads one in a function. It is not an error: the function
-/// may be one that runs only while the plugin is imported.
-pub(super) fn warnings(project: &ProjectFolder, files: &[PathBuf]) -> Vec<String> {
-    let found = files.iter().filter_map(|file| {
-        let (clock, line) = clock_and_line(&bare_code_of(file, Syntax::JavaScript))?;
-        let file = file.strip_prefix(&project.path).unwrap_or(file);
+/// Returns a warning for each source of a plugin without a clock that reads one in a function. It is not an error: the
+/// function may be one that runs only while the plugin is imported.
+pub(super) fn warnings(project: &ProjectFolder, sources: &[SyntaxTree]) -> Vec<String> {
+    let found = sources.iter().filter_map(|source| {
+        let (clock, line) = clock_and_line(source)?;
+        let file = source.file.strip_prefix(&project.path);
         Some(format!(
             "{clock} is used in {}:{line}, but [capabilities] in plugin.toml does not ask for `clock`, without which it is an \
              error in a call: add `clock = \"why\"`",
-            file.display()
+            file.unwrap_or(&source.file).display()
         ))
     });
     found.collect()
 }
 
-/// Returns the first clock that a function reads, and its line, counted from 1.
-fn clock_and_line(code: &str) -> Option<(&'static str, usize)> {
-    let found = CLOCKS.into_iter().filter_map(|(clock, first, second)| {
-        let line = line_in_function(code, |line| place_of_clock(line, first, second))?;
-        Some((clock, line))
+/// Returns the first clock that a function reads, as a warning names it, and its line.
+fn clock_and_line(source: &SyntaxTree) -> Option<(&'static str, usize)> {
+    let uses = [
+        ("`Date.now`", readings(source, "Date")),
+        ("`performance.now`", readings(source, "performance")),
+        ("`new Date()`", current_dates(source)),
+    ];
+    let found = uses.into_iter().filter_map(|(clock, places)| {
+        let place = first_in_function(source, places)?;
+        Some((clock, place))
     });
-    found.min_by_key(|(_, line)| *line)
+    let (clock, place) = found.min_by_key(|(_, place)| place.node.start_byte())?;
+    Some((clock, place.line))
 }
 
-/// Returns the first position in a line where a clock is read.
-fn place_of_clock(line: &str, first: &str, second: &str) -> Option<usize> {
-    words(line, first).find(|at| {
-        // A property of an object of the author's own may have the same name.
-        let before = line[..*at].trim_end_matches("globalThis.");
-        let rest = line[at + first.len()..].trim_start();
-        let Some(after) = rest.strip_prefix(second) else {
-            return false;
-        };
-        // With an argument, it is a time of the plugin's own.
-        let is_read = if first == "new" {
-            after
-                .trim_start()
-                .strip_prefix('(')
-                .is_some_and(|rest| rest.trim_start().starts_with(')'))
-        } else {
-            !after.starts_with(|char: char| char.is_alphanumeric() || char == '_')
-        };
-        !before.ends_with('.') && is_read
-    })
+/// Returns where a source uses the function `now` of an object.
+fn readings<'tree>(source: &'tree SyntaxTree, object: &str) -> Vec<Capture<'tree>> {
+    let readings =
+        members(source).filter(|member| member.object == object && member.property == "now");
+    readings.map(|member| member.place).collect()
+}
+
+/// Returns where a source creates a date of the current time. With an argument, it is a time of the plugin's own.
+fn current_dates(source: &SyntaxTree) -> Vec<Capture<'_>> {
+    let creations = source.matches(CREATIONS, ["constructor", "arguments", "creation"]);
+    let dates = creations
+        .into_iter()
+        .filter_map(|[constructor, arguments, creation]| {
+            let is_date = constructor?.text == "Date" && arguments?.node.named_child_count() == 0;
+            creation.filter(|_| is_date)
+        });
+    dates.collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::languages::javascript::globals::parsed;
 
     #[test]
     fn only_clocks_that_a_function_reads_are_found() {
@@ -96,7 +94,7 @@ mod tests {
             ("new Date", None),
             ("", None),
         ] {
-            assert_eq!(clock_and_line(code), expected, "{code}");
+            assert_eq!(clock_and_line(&parsed(code)), expected, "{code}");
         }
     }
 
@@ -104,6 +102,6 @@ mod tests {
     #[test]
     fn a_long_source_takes_time_in_proportion_to_its_length() {
         let code = "() => new Date(".repeat(1 << 17);
-        assert_eq!(clock_and_line(&code), None);
+        assert_eq!(clock_and_line(&parsed(&code)), None);
     }
 }

@@ -1,67 +1,48 @@
 //! The functions that the main source of a plugin in JavaScript or TypeScript exports.
 
-use std::path::Path;
+use crate::languages::source_functions::SourceFunctions;
+use crate::languages::syntax_tree::SyntaxTree;
 
-use super::imports::words;
-use crate::languages::source_code::{Syntax, code_of};
-use crate::languages::source_functions::{SourceFunctions, first_word, name_after};
+/// Functions and variables; a variable may hold a function.
+const DECLARATIONS: &str = "
+    (export_statement declaration: [
+        (function_declaration name: (identifier) @name)
+        (generator_function_declaration name: (identifier) @name)
+        (lexical_declaration (variable_declarator name: (identifier) @name))
+        (variable_declaration (variable_declarator name: (identifier) @name))
+    ]) @statement";
+/// Names of a list, and the name of a module.
+const NAMES: &str = "
+    (export_specifier name: (_) @found !alias)
+    (export_specifier alias: (_) @found)
+    (export_statement (namespace_export (identifier) @found))";
+/// What exports names that only the bundler can find: parts of a value, and all names of another module.
+const OTHERS: &str = r#"
+    (export_statement declaration: (_ (variable_declarator name: [(object_pattern) (array_pattern)] @found)))
+    (export_statement "*" @found)"#;
 
 /// Returns the functions that a source exports.
-pub(super) fn functions(source: &Path) -> SourceFunctions {
-    let code = code_of(source, Syntax::JavaScript);
+pub(super) fn functions(source: &SyntaxTree) -> SourceFunctions {
     let mut functions = SourceFunctions::default();
-    for at in words(&code, "export") {
-        let rest = code[at + "export".len()..].trim_start();
-        if let Some(names) = rest.strip_prefix('{') {
-            let names = names.split('}').next().unwrap_or_default();
-            for name in names.split(',') {
-                let name = name.split_once(" as ").map_or(name, |(_, name)| name);
-                if let Some(name) = first_word(name.trim()) {
-                    functions.add(name);
-                }
-            }
-        } else if let Some(module) = rest.strip_prefix('*') {
-            match name_after(module.trim_start(), &[], &["as"]) {
-                Some(name) => functions.add(name),
-                None => functions.has_others = true,
-            }
-        } else {
-            add_declared(rest, &mut functions);
+    for [statement, name] in source.matches(DECLARATIONS, ["statement", "name"]) {
+        // That of `export default` has another name, if any.
+        let keyword = statement.and_then(|statement| statement.node.child(1));
+        let is_default = keyword.is_some_and(|keyword| keyword.kind() == "default");
+        if let Some(name) = name.filter(|_| !is_default) {
+            functions.add(name.text);
         }
     }
+    for name in source.find(NAMES) {
+        functions.add(name.text);
+    }
+    functions.has_others = source.has_errors() || source.find(OTHERS).next().is_some();
     functions
-}
-
-/// Adds the functions of a declaration.
-fn add_declared(declaration: &str, functions: &mut SourceFunctions) {
-    let line = declaration.lines().next().unwrap_or_default();
-    // The `*` of a generator may be on either side of the space.
-    let line = line.replacen("function*", "function ", 1);
-    let line = line.replacen("function *", "function ", 1);
-    if let Some(name) = name_after(&line, &["async"], &["function"]) {
-        functions.add(name);
-        return;
-    }
-    let Some(rest) = ["const ", "let ", "var "]
-        .iter()
-        .find_map(|keyword| line.strip_prefix(keyword))
-    else {
-        return;
-    };
-    match first_word(rest.trim_start()) {
-        Some(name) => functions.add(name),
-        // The names are those of parts of a value.
-        None => functions.has_others = true,
-    }
-    // Other variables of the same declaration.
-    let others = rest.split(',').skip(1);
-    let others = others.filter_map(|other| first_word(other.trim_start()));
-    functions.names.extend(others.map(str::to_owned));
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::languages::syntax_tree::Grammar;
 
     #[test]
     fn exports_of_a_source_are_listed() {
@@ -77,6 +58,11 @@ mod tests {
             ("export {\n  a,\n} from \"./own.js\";", &["a"]),
             ("export * as a from \"./own.js\";", &["a"]),
             ("// export function a() {}\nexport default 1;", &[]),
+            ("export default function a() {}", &[]),
+            (
+                "const a = \"export function b() {}\", c = `export function d() {}`;",
+                &[],
+            ),
             ("export type A = string;\nexport interface B {}", &[]),
             (
                 "export const a = (b) => b.replace(/\\/*$/, \"\");\nexport function c() {}",
@@ -84,11 +70,10 @@ mod tests {
             ),
             ("exported(a);", &[]),
             ("export", &[]),
-            ("export {", &[]),
         ] {
             let file = tempfile::NamedTempFile::new().unwrap();
             std::fs::write(file.path(), text).unwrap();
-            let found = functions(file.path());
+            let found = functions(&SyntaxTree::read(file.path(), Grammar::TypeScript));
             assert_eq!(
                 (&found.listed[..], found.has_others),
                 (
@@ -104,14 +89,20 @@ mod tests {
     }
 
     #[test]
-    fn exports_that_only_the_bundler_can_find_are_not_refused() {
+    fn what_only_the_bundler_can_find_is_not_refused() {
         for text in [
             "export * from \"./own.js\";",
             "export const { a, b } = handlers;",
+            // What esbuild says about a mistake is more useful.
+            "export {",
+            "function a(",
         ] {
             let file = tempfile::NamedTempFile::new().unwrap();
             std::fs::write(file.path(), text).unwrap();
-            assert!(functions(file.path()).has_others, "{text}");
+            assert!(
+                functions(&SyntaxTree::read(file.path(), Grammar::TypeScript)).has_others,
+                "{text}"
+            );
         }
     }
 }

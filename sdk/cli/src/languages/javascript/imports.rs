@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::languages::capability_use::{CapabilityUse, capability_of_module};
-use crate::languages::source_code::{Syntax, code_of};
+use crate::languages::syntax_tree::{Capture, Grammar, SyntaxTree};
 use crate::languages::typed_actions::{ProviderUse, find_provider_use};
 
 /// The name of the SDK in the sources.
@@ -13,126 +13,109 @@ const WINDOW: &str = "identifyWindow";
 /// The extensions that the name of an imported file may lack.
 const EXTENSIONS: [&str; 3] = ["ts", "js", "mjs"];
 
-/// A statement that imports a module, or exports from it.
-struct Import<'a> {
-    /// What is between the keyword and `from`.
-    clause: &'a str,
-    /// The position of the clause in the code.
-    start: usize,
-    module: &'a str,
-    exports: bool,
+const MODULES: &str = "
+    (import_statement source: (string (string_fragment) @found))
+    (export_statement source: (string (string_fragment) @found))";
+/// Names that a source imports, each with the name that it has in the source, or exports at once.
+const NAMES: &str = "
+    (import_statement
+        (import_clause (named_imports (import_specifier name: (_) @name alias: (_)? @alias)))
+        source: (string (string_fragment) @module))
+    (export_statement
+        (export_clause (export_specifier name: (_) @exported))
+        source: (string (string_fragment) @module))";
+/// The names of `import * as NAME`.
+const NAMESPACES: &str = "
+    (import_statement
+        (import_clause (namespace_import (identifier) @namespace))
+        source: (string (string_fragment) @module))";
+const MEMBERS: &str = "
+    (member_expression object: (identifier) @object property: (property_identifier) @property)";
+const IMPORT_STATEMENTS: &str = "(import_statement) @found";
+const IDENTIFIERS: &str = "[(identifier) (shorthand_property_identifier)] @found";
+
+/// Reads a source.
+pub(super) fn read(file: &Path) -> SyntaxTree {
+    let is_typescript = file.extension().is_some_and(|extension| extension == "ts");
+    let grammar = if is_typescript {
+        Grammar::TypeScript
+    } else {
+        Grammar::JavaScript
+    };
+    SyntaxTree::read(file, grammar)
 }
 
-/// Returns `source`, and the project's files that it imports, directly or not.
-pub(super) fn files(source: &Path) -> Vec<PathBuf> {
-    let mut files = Vec::new();
-    let mut next = vec![source.to_owned()];
+/// Reads the main source, and the project's files that it imports, directly or not.
+pub(super) fn sources(main: &Path) -> Vec<SyntaxTree> {
+    let mut sources: Vec<SyntaxTree> = Vec::new();
+    let mut next = vec![main.to_owned()];
     while let Some(file) = next.pop() {
-        if files.contains(&file) {
+        if sources.iter().any(|source| source.file == file) {
             continue;
         }
-        let code = code_of(&file, Syntax::JavaScript);
-        let imports = imports(&code).into_iter();
-        let of_project = imports.filter(|import| import.module.starts_with('.'));
-        next.extend(of_project.filter_map(|import| imported_file(&file, import.module)));
-        files.push(file);
+        let source = read(&file);
+        let modules = source.find(MODULES).map(|module| module.text);
+        let of_project = modules.filter(|module| module.starts_with('.'));
+        next.extend(of_project.filter_map(|module| imported_file(&file, module)));
+        sources.push(source);
     }
-    files
+    sources
 }
 
-/// Returns the capabilities that files use by the SDK's names. A name that is only imported is not used: the bundle does not
-/// contain it.
-pub(super) fn capability_uses(files: &[PathBuf]) -> Vec<CapabilityUse> {
-    let mut uses = Vec::new();
-    for file in files {
-        let code = code_of(file, Syntax::JavaScript);
-        for import in imports(&code) {
-            if import.module == SDK {
-                uses.extend(uses_of(&import, &code, file));
-            }
-        }
-    }
-    uses
+/// Returns the capabilities that sources use by the SDK's names. A name that is only imported is not used: the bundle does
+/// not contain it.
+pub(super) fn capability_uses(sources: &[SyntaxTree]) -> Vec<CapabilityUse> {
+    sources.iter().flat_map(uses_of_source).collect()
 }
 
 /// Returns what a source imports of the SDK to provide actions.
-pub(super) fn provider_uses(source: &Path) -> Vec<ProviderUse> {
-    let code = code_of(source, Syntax::JavaScript);
-    let of_sdk = imports(&code)
-        .into_iter()
-        .filter(|import| import.module == SDK);
-    let uses = of_sdk.filter_map(|import| {
-        let place = import.start + words(import.clause, WINDOW).next()?;
-        let line = code[..place].matches('\n').count() + 1;
-        find_provider_use("identify_window", source, line)
+pub(super) fn provider_uses(source: &SyntaxTree) -> Vec<ProviderUse> {
+    let names = source.matches(NAMES, ["name", "module"]).into_iter();
+    let uses = names.filter_map(|[name, module]| {
+        let is_window = name?.text == WINDOW && module?.text == SDK;
+        let action = is_window.then_some("identify_window")?;
+        find_provider_use(action, &source.file, name?.line)
     });
     uses.collect()
 }
 
-/// Returns the import statements of a source without comments.
-fn imports(code: &str) -> Vec<Import<'_>> {
-    let mut imports = Vec::new();
-    for (keyword, exports) in [("import", false), ("export", true)] {
-        for at in words(code, keyword) {
-            let start = at + keyword.len();
-            let rest = &code[start..];
-            let Some((head, tail)) = rest.split_once(['"', '\'']) else {
-                continue;
-            };
-            let Some(clause) = head.trim_end().strip_suffix("from") else {
-                continue;
-            };
-            let is_clause = |char: char| is_part_of_word(char) || " \r\n\t{},*".contains(char);
-            if !clause.chars().all(is_clause) {
-                continue;
-            }
-            let module = tail.split(['"', '\'']).next().unwrap_or_default();
-            imports.push(Import {
-                clause,
-                start,
-                module,
-                exports,
-            });
+fn uses_of_source(source: &SyntaxTree) -> Vec<CapabilityUse> {
+    let is_sdk = |module: &Option<Capture>| module.is_some_and(|module| module.text == SDK);
+    let mut found = Vec::new();
+    for [name, alias, exported, module] in
+        source.matches(NAMES, ["name", "alias", "exported", "module"])
+    {
+        let local = alias.or(name);
+        let is_used = || local.is_none_or(|local| uses_name(source, local.text));
+        if is_sdk(&module) && is_used() {
+            found.extend(name.or(exported).map(|name| (name, name.text)));
         }
     }
-    imports
-}
-
-/// Returns the capabilities that a source uses by one of its imports of the SDK.
-fn uses_of(import: &Import<'_>, code: &str, file: &Path) -> Vec<CapabilityUse> {
-    let Import {
-        clause,
-        start,
-        exports,
-        ..
-    } = *import;
-    let at = |capability, place: usize| CapabilityUse {
-        capability,
-        file: file.to_owned(),
-        line: code[..place].matches('\n').count() + 1,
-    };
-    let is_outside = |place: &usize| !(start..start + clause.len()).contains(place);
-    // `import * as sdk`: the names follow a dot.
-    if let Some((_, namespace)) = clause.split_once("* as ") {
-        let uses = words(code, namespace.trim()).filter_map(|place| {
-            let member = code[place + namespace.trim().len()..].strip_prefix('.')?;
-            let name = member.split(|char| !is_part_of_word(char)).next()?;
-            Some(at(capability_of(name)?, place))
-        });
-        return uses.collect();
+    for [namespace, module] in source.matches(NAMESPACES, ["namespace", "module"]) {
+        let Some(namespace) = namespace.filter(|_| is_sdk(&module)) else {
+            continue;
+        };
+        let members = source.matches(MEMBERS, ["object", "property"]).into_iter();
+        found.extend(members.filter_map(|[object, property]| {
+            let object = object.filter(|object| object.text == namespace.text)?;
+            Some((object, property?.text))
+        }));
     }
-    let Some((_, names)) = clause.split_once('{') else {
-        return Vec::new();
-    };
-    let names = names.split(['}', ',']).map(str::trim);
-    let uses = names.filter_map(|name| {
-        let (name, local) = name.split_once(" as ").unwrap_or((name, name));
-        let capability = capability_of(name)?;
-        let is_used = exports || words(code, local.trim()).any(|place| is_outside(&place));
-        let place = start + words(clause, name).next()?;
-        is_used.then(|| at(capability, place))
+    let uses = found.into_iter().filter_map(|(place, module)| {
+        Some(CapabilityUse {
+            capability: capability_of(module)?,
+            file: source.file.clone(),
+            line: place.line,
+        })
     });
     uses.collect()
+}
+
+/// Whether a source uses a name that it imports.
+fn uses_name(source: &SyntaxTree, name: &str) -> bool {
+    let imports = source.ranges(IMPORT_STATEMENTS);
+    let mut uses = source.find(IDENTIFIERS);
+    uses.any(|used| used.text == name && !imports.contain(&used))
 }
 
 /// Returns the capability of a module of the SDK, such as `hostName`.
@@ -163,22 +146,6 @@ fn imported_file(file: &Path, module: &str) -> Option<PathBuf> {
     candidates.find(|candidate| candidate.is_file())
 }
 
-/// Returns the positions of a word.
-pub(super) fn words<'a>(code: &'a str, word: &'a str) -> impl Iterator<Item = usize> + 'a {
-    let found = code.match_indices(word).map(|(place, _)| place);
-    found.filter(move |place| {
-        let before = code[..*place].chars().next_back();
-        let after = code[place + word.len()..].chars().next();
-        !word.is_empty()
-            && !before.is_some_and(is_part_of_word)
-            && !after.is_some_and(is_part_of_word)
-    })
-}
-
-fn is_part_of_word(char: char) -> bool {
-    char.is_alphanumeric() || char == '_' || char == '$'
-}
-
 #[cfg(test)]
 mod tests {
     use plugin_manifest::Capability;
@@ -191,7 +158,7 @@ mod tests {
         for (name, text) in files {
             std::fs::write(folder.path().join(name), text).unwrap();
         }
-        let uses = capability_uses(&super::files(&folder.path().join("plugin.js"))).into_iter();
+        let uses = capability_uses(&sources(&folder.path().join("plugin.js"))).into_iter();
         uses.map(|used| {
             let file = used.file.file_name().unwrap();
             (

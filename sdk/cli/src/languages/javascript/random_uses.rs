@@ -2,80 +2,78 @@
 //! `random`, `crypto` never works and `Math.random` only while the plugin is imported; the SDK's errors in calls say so, and
 //! the build says it earlier.
 
-use std::path::PathBuf;
-
 use plugin_manifest::Capability;
 
-use super::calls::line_in_function;
-use super::imports::words;
+use super::globals::{first_in_function, members};
 use crate::languages::capability_use::CapabilityUse;
-use crate::languages::source_code::{Syntax, bare_code_of};
+use crate::languages::syntax_tree::SyntaxTree;
 use crate::project::ProjectFolder;
 
 /// The functions of `crypto`.
-const OF_CRYPTO: [&str; 2] = [".getRandomValues", ".randomUUID"];
+const OF_CRYPTO: [&str; 2] = ["getRandomValues", "randomUUID"];
+/// The name `crypto`, apart from that of a member.
+const CRYPTO: &str = r#"((identifier) @found (#eq? @found "crypto"))"#;
 
-/// Returns the first call of `crypto` in each of these files.
-pub(super) fn of_crypto(files: &[PathBuf]) -> Vec<CapabilityUse> {
-    let mut uses = Vec::new();
-    for file in files {
-        let code = bare_code_of(file, Syntax::JavaScript);
-        uses.extend(crypto_line(&code).map(|line| CapabilityUse {
+/// Returns the first call of `crypto` in each of these sources.
+pub(super) fn of_crypto(sources: &[SyntaxTree]) -> Vec<CapabilityUse> {
+    let uses = sources.iter().filter_map(|source| {
+        Some(CapabilityUse {
             capability: Capability::Random,
-            file: file.clone(),
-            line,
-        }));
-    }
-    uses
+            file: source.file.clone(),
+            line: crypto_line(source)?,
+        })
+    });
+    uses.collect()
 }
 
-/// Returns a warning for each file of a plugin without random numbers that calls `Math.random` in a function. It is not an
+/// Returns a warning for each source of a plugin without random numbers that uses `Math.random` in a function. It is not an
 /// error: the function may be one that runs only while the plugin is imported.
-pub(super) fn warnings(project: &ProjectFolder, files: &[PathBuf]) -> Vec<String> {
-    let found = files.iter().filter_map(|file| {
-        let line = line_in_function(&bare_code_of(file, Syntax::JavaScript), place_of_math_random)?;
-        let file = file.strip_prefix(&project.path).unwrap_or(file);
+pub(super) fn warnings(project: &ProjectFolder, sources: &[SyntaxTree]) -> Vec<String> {
+    let found = sources.iter().filter_map(|source| {
+        let line = math_random_line(source)?;
+        let file = source.file.strip_prefix(&project.path);
         Some(format!(
             "`Math.random` is used in {}:{line}, but [capabilities] in plugin.toml does not ask for `random`, without which it \
              is an error in a call: add `random = \"why\"`",
-            file.display()
+            file.unwrap_or(&source.file).display()
         ))
     });
     found.collect()
 }
 
-/// Returns the first line that calls a function of the global `crypto`, counted from 1. In a file that has such a name of its
-/// own, or looks whether there is a `crypto`, there is none.
-fn crypto_line(code: &str) -> Option<usize> {
-    let after = |at: usize| &code[at + "crypto".len()..];
-    let mut places = words(code, "crypto");
-    if places.any(|at| !after(at).starts_with('.')) {
+/// Returns the first line that uses a function of the global `crypto`. In a source that has such a name of its own, or looks
+/// whether there is a `crypto`, there is none.
+fn crypto_line(source: &SyntaxTree) -> Option<usize> {
+    let of_crypto: Vec<_> = members(source)
+        .filter(|member| member.object == "crypto")
+        .collect();
+    let is_object = |at| {
+        of_crypto
+            .iter()
+            .any(|member| member.place.node.start_byte() == at)
+    };
+    if !source
+        .find(CRYPTO)
+        .all(|name| is_object(name.node.start_byte()))
+    {
         return None;
     }
-    let mut places = words(code, "crypto");
-    let call = places.find(|at| {
-        let is_global = !code[..*at].ends_with('.') || code[..*at].ends_with("globalThis.");
-        let mut functions = OF_CRYPTO.iter();
-        is_global && functions.any(|function| after(*at).starts_with(function))
-    })?;
-    Some(line_of(code, call))
+    let mut of_crypto = of_crypto.into_iter();
+    let call = of_crypto.find(|member| OF_CRYPTO.contains(&member.property))?;
+    Some(call.place.line)
 }
 
-/// Returns the first position of a call of `Math.random` in a line.
-fn place_of_math_random(line: &str) -> Option<usize> {
-    words(line, "Math").find(|at| {
-        let call = line[*at..].strip_prefix("Math.random");
-        call.is_some_and(|rest| !rest.starts_with(|char: char| char.is_alphanumeric()))
-    })
-}
-
-fn line_of(code: &str, at: usize) -> usize {
-    code[..at].matches('\n').count() + 1
+/// Returns the first line that uses `Math.random` in a function.
+fn math_random_line(source: &SyntaxTree) -> Option<usize> {
+    let random =
+        members(source).filter(|member| member.object == "Math" && member.property == "random");
+    Some(first_in_function(source, random.map(|member| member.place))?.line)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::languages::javascript::globals::parsed;
 
     #[test]
     fn calls_of_the_global_crypto_are_found() {
@@ -96,7 +94,7 @@ mod tests {
             ("crypto", None),
             ("", None),
         ] {
-            assert_eq!(crypto_line(code), expected, "{code}");
+            assert_eq!(crypto_line(&parsed(code)), expected, "{code}");
         }
     }
 
@@ -122,7 +120,7 @@ mod tests {
             ),
             ("", None),
         ] {
-            let found = line_in_function(code, place_of_math_random);
+            let found = math_random_line(&parsed(code));
             assert_eq!(found, expected, "{code}");
         }
     }

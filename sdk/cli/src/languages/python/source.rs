@@ -3,68 +3,100 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use plugin_manifest::Capability;
-
-use super::code::without_comments_and_strings;
 use crate::languages::capability_use::{CapabilityUse, capability_of_module};
-use crate::languages::source_functions::{SourceFunctions, first_word, name_after};
+use crate::languages::source_functions::SourceFunctions;
+use crate::languages::syntax_tree::{Capture, Grammar, SyntaxTree};
 use crate::languages::typed_actions::{ProviderUse, find_provider_use};
 
 /// The package of the SDK.
 const SDK: &str = "supervisor_sdk";
 
-/// An import at the top level of a source. Others may never be executed.
-enum Import<'a> {
-    /// `import MODULE`, or `import MODULE as NAME`.
-    Module { module: &'a str, name: &'a str },
-    /// A name of `from MODULE import NAME`.
-    Name { module: &'a str, name: &'a str },
+/// Imports at the top level: `import MODULE as LOCAL`, and `from PACKAGE import NAME`. Others may never be executed.
+const IMPORTS: &str = "
+    (module (import_statement name: [
+        (dotted_name) @module
+        (aliased_import name: (dotted_name) @module alias: (identifier) @local)
+    ]))
+    (module (import_from_statement module_name: (dotted_name) @package [
+        name: (dotted_name) @name
+        name: (aliased_import name: (dotted_name) @name)
+        (wildcard_import) @name
+    ]))";
+const MEMBERS: &str = "(attribute object: (identifier) @object attribute: (identifier) @member)";
+/// The functions of the module itself.
+const FUNCTIONS: &str = "(module [
+    (function_definition name: (identifier) @found)
+    (decorated_definition definition: (function_definition name: (identifier) @found))
+])";
+/// What is defined, assigned or imported, in a block or not.
+const NAMES: &str = "
+    (function_definition name: (identifier) @found)
+    (class_definition name: (identifier) @found)
+    (assignment left: (identifier) @found)
+    (assignment left: (_ (identifier) @found))
+    (import_statement name: (dotted_name (identifier) @found))
+    (import_from_statement name: (dotted_name (identifier) @found))
+    (aliased_import alias: (identifier) @found)";
+/// What gives a module names that only Python can find.
+const OTHERS: &str = r#"
+    (wildcard_import) @found
+    ((identifier) @found (#any-of? @found "globals" "__getattr__"))"#;
+
+/// An import of a source.
+enum Import<'tree> {
+    /// A module, with the name that it has in the source.
+    Module {
+        module: Capture<'tree>,
+        local: &'tree str,
+    },
+    /// A name of a package.
+    Name {
+        package: &'tree str,
+        name: Capture<'tree>,
+    },
 }
 
-/// Reads a source without its comments and strings. A file that cannot be read is empty: Python says what is wrong with
-/// it.
-fn code_of(file: &Path) -> String {
-    without_comments_and_strings(&std::fs::read_to_string(file).unwrap_or_default())
+/// Reads a source.
+pub(super) fn read(file: &Path) -> SyntaxTree {
+    SyntaxTree::read(file, Grammar::Python)
 }
 
-/// Returns the capabilities that `source`, and the project's files that it imports, use by the names of the SDK.
-pub(super) fn capability_uses(source: &Path) -> Vec<CapabilityUse> {
-    let folder = source.parent().unwrap_or(Path::new(""));
+/// Returns the capabilities that `main`, and the project's files that it imports, use by the names of the SDK.
+pub(super) fn capability_uses(main: &Path) -> Vec<CapabilityUse> {
+    let folder = main.parent().unwrap_or(Path::new(""));
     let mut uses = Vec::new();
-    let mut files = vec![source.to_owned()];
+    let mut files = vec![main.to_owned()];
     let mut seen = BTreeSet::new();
     while let Some(file) = files.pop() {
         if !seen.insert(file.clone()) {
             continue;
         }
-        let code = code_of(&file);
-        for (line, import) in imports(&code) {
-            let mut add = |capability: Capability, line: usize| {
-                uses.push(CapabilityUse {
-                    capability,
-                    file: file.clone(),
-                    line,
-                });
+        let source = read(&file);
+        let mut add = |name: &str, line: usize| {
+            uses.extend(capability_of_module(name).map(|capability| CapabilityUse {
+                capability,
+                file: file.clone(),
+                line,
+            }));
+        };
+        for import in imports(&source) {
+            let (module, line) = match import {
+                Import::Name { package: SDK, name } => {
+                    add(name.text, name.line);
+                    continue;
+                }
+                Import::Module { module, local } if module.text == SDK => {
+                    for member in members(&source, local) {
+                        add(member.text, member.line);
+                    }
+                    continue;
+                }
+                Import::Module { module, .. } => (module.text, module.line),
+                Import::Name { package, name } => (package, name.line),
             };
-            match import {
-                Import::Name { module: SDK, name } => {
-                    if let Some(capability) = capability_of_module(name) {
-                        add(capability, line);
-                    }
-                }
-                Import::Module { module: SDK, name } => {
-                    for (line, capability) in members(&code, name) {
-                        add(capability, line);
-                    }
-                }
-                Import::Module { module, .. } | Import::Name { module, .. } => {
-                    let of_sdk = module.strip_prefix("supervisor_sdk.");
-                    match of_sdk.map(capability_of_module) {
-                        Some(Some(capability)) => add(capability, line),
-                        Some(None) => {}
-                        None => files.extend(imported_file(folder, module)),
-                    }
-                }
+            match module.strip_prefix("supervisor_sdk.") {
+                Some(name) => add(name, line),
+                None => files.extend(imported_file(folder, module)),
             }
         }
     }
@@ -72,86 +104,42 @@ pub(super) fn capability_uses(source: &Path) -> Vec<CapabilityUse> {
 }
 
 /// Returns what a source imports of the SDK to provide actions.
-pub(super) fn provider_uses(source: &Path) -> Vec<ProviderUse> {
-    let code = code_of(source);
-    let uses = imports(&code).into_iter().filter_map(|(line, import)| {
-        let module = match import {
-            Import::Name { module: SDK, name } => name,
-            Import::Name { module, .. } | Import::Module { module, .. } => {
-                module.strip_prefix("supervisor_sdk.")?
+pub(super) fn provider_uses(source: &SyntaxTree) -> Vec<ProviderUse> {
+    let uses = imports(source).filter_map(|import| {
+        let (module, line) = match import {
+            Import::Name { package: SDK, name } => (name.text, name.line),
+            Import::Name { package, name } => (package.strip_prefix("supervisor_sdk.")?, name.line),
+            Import::Module { module, .. } => {
+                (module.text.strip_prefix("supervisor_sdk.")?, module.line)
             }
         };
-        find_provider_use(module, source, line)
+        find_provider_use(module, &source.file, line)
     });
     uses.collect()
 }
 
-/// Returns the imports of a source, each with its line.
-fn imports(code: &str) -> Vec<(usize, Import<'_>)> {
-    let mut imports = Vec::new();
-    let mut start = 0;
-    for (index, text) in code.split_inclusive('\n').enumerate() {
-        let line = index + 1;
-        if let Some(modules) = text.strip_prefix("import ") {
-            for module in modules.split(',') {
-                let (module, name) = named(module);
-                imports.push((line, Import::Module { module, name }));
-            }
-        } else if let Some((module, names)) = text
-            .strip_prefix("from ")
-            .and_then(|rest| rest.split_once(" import "))
-        {
-            let module = module.trim();
-            // Names in parentheses may continue in other lines.
-            let (names, line_of_first) = match names.trim_start().strip_prefix('(') {
-                Some(_) => {
-                    let rest = &code[start + text.len() - names.len()..];
-                    let rest = &rest[rest.find('(').map_or(0, |at| at + 1)..];
-                    (rest.split(')').next().unwrap_or_default(), line)
-                }
-                None => (names, line),
-            };
-            let mut line = line_of_first;
-            for name in names.split(',') {
-                let blank = name.len() - name.trim_start().len();
-                line += name[..blank].matches('\n').count();
-                let (name_of, _) = named(name);
-                if !name_of.is_empty() {
-                    imports.push((
-                        line,
-                        Import::Name {
-                            module,
-                            name: name_of,
-                        },
-                    ));
-                }
-                line += name[blank..].matches('\n').count();
-            }
-        }
-        start += text.len();
-    }
-    imports
-}
-
-/// Splits `a.b as c` into what is imported and its name in the source.
-fn named(text: &str) -> (&str, &str) {
-    let text = text.trim();
-    match text.split_once(" as ") {
-        Some((imported, name)) => (imported.trim(), name.trim()),
-        None => (text, text),
-    }
-}
-
-/// Returns the capabilities that a source uses as members of a module with this name, each with its line.
-fn members<'a>(code: &'a str, module: &'a str) -> impl Iterator<Item = (usize, Capability)> + 'a {
-    let is_word = |char: char| char.is_alphanumeric() || char == '_' || char == '.';
-    code.lines().enumerate().flat_map(move |(index, line)| {
-        let words = line.split(move |char| !is_word(char));
-        words.filter_map(move |word| {
-            let member = word.strip_prefix(module)?.strip_prefix('.')?;
-            let name = member.split('.').next().unwrap_or_default();
-            Some((index + 1, capability_of_module(name)?))
+/// Returns the imports of a source.
+fn imports(source: &SyntaxTree) -> impl Iterator<Item = Import<'_>> {
+    let found = source.matches(IMPORTS, ["module", "local", "package", "name"]);
+    found
+        .into_iter()
+        .filter_map(|[module, local, package, name]| match module {
+            Some(module) => Some(Import::Module {
+                module,
+                local: local.unwrap_or(module).text,
+            }),
+            None => Some(Import::Name {
+                package: package?.text,
+                name: name?,
+            }),
         })
+}
+
+/// Returns the members of a module, which has this name in the source, that a source uses.
+fn members<'tree>(source: &'tree SyntaxTree, module: &str) -> impl Iterator<Item = Capture<'tree>> {
+    let found = source.matches(MEMBERS, ["object", "member"]).into_iter();
+    found.filter_map(move |[object, member]| {
+        member.filter(|_| object.is_some_and(|it| it.text == module))
     })
 }
 
@@ -164,49 +152,21 @@ fn imported_file(folder: &Path, module: &str) -> Option<PathBuf> {
 
 /// Returns the functions of a source. Any of its names may stand for a function; those that `def` begins at the top level
 /// are listed.
-pub(super) fn functions(source: &Path) -> SourceFunctions {
-    let code = code_of(source);
+pub(super) fn functions(source: &SyntaxTree) -> SourceFunctions {
     let mut functions = SourceFunctions::default();
-    for line in code.lines() {
-        if let Some(name) = name_after(line, &["async"], &["def"]) {
-            functions.add(name);
-        }
-        let inner = line.trim_start();
-        functions.has_others |= inner.starts_with("from ") && inner.contains(" import *");
+    for name in source.find(FUNCTIONS) {
+        functions.add(name.text);
     }
-    functions.has_others |= code.contains("globals(") || code.contains("__getattr__");
-    for name in names(&code) {
-        functions.names.insert(name.to_owned());
-    }
+    let names = source.find(NAMES).map(|name| name.text.to_owned());
+    functions.names.extend(names);
+    functions.has_others = source.has_errors() || source.find(OTHERS).next().is_some();
     functions
-}
-
-/// Returns what a source defines, assigns or imports, in a block or not.
-fn names(code: &str) -> impl Iterator<Item = &str> {
-    let defined = code.lines().filter_map(|line| {
-        let line = line.trim_start();
-        name_after(line, &["async"], &["def", "class"]).or_else(|| {
-            let name = first_word(line)?;
-            let after = line[name.len()..].trim_start();
-            let is_assigned = after.starts_with('=') && !after.starts_with("==");
-            (is_assigned || after.starts_with(':') || after.starts_with(',')).then_some(name)
-        })
-    });
-    let imported = code
-        .lines()
-        .filter(|line| {
-            let line = line.trim_start();
-            line.starts_with("import ") || line.starts_with("from ") || line.ends_with(',')
-        })
-        .flat_map(|line| line.split(|char: char| !(char.is_alphanumeric() || char == '_')));
-    let in_parentheses = imports(code).into_iter().map(|(_, import)| match import {
-        Import::Module { name, .. } | Import::Name { name, .. } => name,
-    });
-    defined.chain(imported).chain(in_parentheses)
 }
 
 #[cfg(test)]
 mod tests {
+    use plugin_manifest::Capability;
+
     use super::*;
 
     /// Returns the uses in `plugin.py`, each as the capability, the name of the file and the line.
@@ -303,7 +263,7 @@ mod tests {
              async def hello(name: str):\n    return \"def text\"\n\n\ndef rail():\n    def inner(): ...\n\n\n\
              if True:\n    def chosen(): ...\n\nalias = hello\nclass Handler: ...\n",
         );
-        let found = functions(file.path());
+        let found = functions(&read(file.path()));
         assert_eq!(found.listed, ["hello", "rail"]);
         for name in [
             "hello", "rail", "reset", "shown", "first", "last", "chosen", "alias", "Handler",
@@ -315,6 +275,6 @@ mod tests {
         }
         assert!(!found.has_others);
         write("from own import *\n");
-        assert!(functions(file.path()).has_others);
+        assert!(functions(&read(file.path())).has_others);
     }
 }

@@ -1,0 +1,292 @@
+//! The syntax trees of a plugin's sources. The build checks a source before the tools of its language run, and finds by
+//! queries of tree-sitter what it checks. So a word in a comment or a string means nothing.
+
+use std::ops::{ControlFlow, Range};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use tree_sitter::{
+    Language, Node, ParseOptions, ParseState, Parser, Query, QueryCursor, StreamingIterator as _,
+    Tree,
+};
+
+/// How long reading a source may take. The build checks nothing in one that takes longer, such as a generated file with a
+/// mistake at its beginning.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// The grammar of a source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Grammar {
+    C,
+    Go,
+    JavaScript,
+    Python,
+    Rust,
+    TypeScript,
+}
+
+impl Grammar {
+    fn language(self) -> Language {
+        match self {
+            Self::C => tree_sitter_c::LANGUAGE.into(),
+            Self::Go => tree_sitter_go::LANGUAGE.into(),
+            Self::JavaScript => tree_sitter_javascript::LANGUAGE.into(),
+            Self::Python => tree_sitter_python::LANGUAGE.into(),
+            Self::Rust => tree_sitter_rust::LANGUAGE.into(),
+            Self::TypeScript => tree_sitter_typescript::LANGUAGE_TYPESCRIPT.into(),
+        }
+    }
+}
+
+/// A source and its tree.
+pub(super) struct SyntaxTree {
+    pub(super) file: PathBuf,
+    text: String,
+    grammar: Grammar,
+    /// `None` if the source could not be read in time.
+    tree: Option<Tree>,
+}
+
+impl SyntaxTree {
+    /// Reads a file. One that cannot be read is like an empty one: the language's own tools say what is wrong with it.
+    pub(super) fn read(file: &Path, grammar: Grammar) -> Self {
+        let text = std::fs::read_to_string(file).unwrap_or_default();
+        let mut parser = Parser::new();
+        let tree = match parser.set_language(&grammar.language()) {
+            Ok(()) => parse_in_time(&mut parser, text.as_bytes()),
+            Err(_) => None,
+        };
+        Self {
+            file: file.to_owned(),
+            text,
+            grammar,
+            tree,
+        }
+    }
+
+    /// Whether a part of the source does not follow the grammar, so that what is found in it may not be all.
+    pub(super) fn has_errors(&self) -> bool {
+        let root = self.tree.as_ref().map(Tree::root_node);
+        root.is_none_or(|root| root.has_error())
+    }
+
+    /// Returns the matches of a query in the order of the source, each with the nodes that these names of the query capture.
+    ///
+    /// # Panics
+    /// The query is invalid in the source's grammar. Queries are constants, and tests run each.
+    pub(super) fn matches<const N: usize>(
+        &self,
+        query: &'static str,
+        names: [&str; N],
+    ) -> Vec<[Option<Capture<'_>>; N]> {
+        let Some(tree) = &self.tree else {
+            return Vec::new();
+        };
+        let query = match Query::new(&self.grammar.language(), query) {
+            Ok(query) => query,
+            Err(error) => panic!("{:?}: {error}", self.grammar),
+        };
+        let names = names.map(|name| query.capture_index_for_name(name));
+        let mut cursor = QueryCursor::new();
+        let mut found = cursor.matches(&query, tree.root_node(), self.text.as_bytes());
+        let mut matches = Vec::new();
+        while let Some(next) = found.next() {
+            matches.push(names.map(|name| {
+                let mut captures = next.captures().iter();
+                let capture = captures.find(|capture| Some(capture.index) == name)?;
+                Some(self.capture(capture.node))
+            }));
+        }
+        matches
+    }
+
+    /// Returns the nodes that a query captures, in the order of the source. The query gives one name to all of them.
+    pub(super) fn find(&self, query: &'static str) -> impl Iterator<Item = Capture<'_>> {
+        self.matches(query, ["found"])
+            .into_iter()
+            .flatten()
+            .flatten()
+    }
+
+    /// Returns where the nodes are that a query captures, as [`find`](Self::find) does.
+    pub(super) fn ranges(&self, query: &'static str) -> Ranges {
+        let mut ranges: Vec<Range<usize>> = Vec::new();
+        for found in self.find(query) {
+            let range = found.node.byte_range();
+            if ranges.last().is_none_or(|last| last.end <= range.start) {
+                ranges.push(range);
+            }
+        }
+        Ranges(ranges)
+    }
+
+    fn capture<'tree>(&'tree self, node: Node<'tree>) -> Capture<'tree> {
+        Capture {
+            node,
+            text: &self.text[node.byte_range()],
+            line: node.start_position().row + 1,
+        }
+    }
+
+    /// Returns the words outside of comments, each with its line, counted from 1.
+    pub(super) fn words(&self) -> impl Iterator<Item = (usize, &str)> {
+        let mut leaves = Vec::new();
+        if let Some(tree) = &self.tree {
+            add_leaves(tree, &mut leaves);
+        }
+        leaves.into_iter().flat_map(|leaf| {
+            let line = leaf.start_position().row + 1;
+            let words = self.text[leaf.byte_range()].split(|char| !is_part_of_word(char));
+            let words = words.filter(|word| !word.is_empty());
+            words.map(move |word| (line, word))
+        })
+    }
+}
+
+/// A part of a source.
+#[derive(Clone, Copy)]
+pub(super) struct Capture<'tree> {
+    pub(super) node: Node<'tree>,
+    pub(super) text: &'tree str,
+    /// The line in which it begins, counted from 1.
+    pub(super) line: usize,
+}
+
+/// Parts of a source, in its order, without those that are within others.
+pub(super) struct Ranges(Vec<Range<usize>>);
+
+impl Ranges {
+    pub(super) fn contain(&self, part: &Capture<'_>) -> bool {
+        let start = part.node.start_byte();
+        let next = self.0.partition_point(|range| range.end <= start);
+        self.0.get(next).is_some_and(|range| range.contains(&start))
+    }
+}
+
+fn parse_in_time(parser: &mut Parser, text: &[u8]) -> Option<Tree> {
+    let start = Instant::now();
+    let mut is_in_time = |_: &ParseState| {
+        if start.elapsed() < PATIENCE {
+            ControlFlow::Continue(())
+        } else {
+            ControlFlow::Break(())
+        }
+    };
+    let options = ParseOptions::new().progress_callback(&mut is_in_time);
+    let mut rest = |offset: usize, _| text.get(offset..).unwrap_or_default();
+    parser.parse_with_options(&mut rest, None, Some(options))
+}
+
+/// Adds the nodes without children, except those of comments.
+fn add_leaves<'tree>(tree: &'tree Tree, leaves: &mut Vec<Node<'tree>>) {
+    let mut cursor = tree.walk();
+    loop {
+        let is_comment = cursor.node().kind().contains("comment");
+        if !is_comment && cursor.goto_first_child() {
+            continue;
+        }
+        if !is_comment {
+            leaves.push(cursor.node());
+        }
+        while !cursor.goto_next_sibling() {
+            if !cursor.goto_parent() {
+                return;
+            }
+        }
+    }
+}
+
+fn is_part_of_word(char: char) -> bool {
+    char.is_alphanumeric() || char == '_'
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ALL: [Grammar; 6] = [
+        Grammar::C,
+        Grammar::Go,
+        Grammar::JavaScript,
+        Grammar::Python,
+        Grammar::Rust,
+        Grammar::TypeScript,
+    ];
+
+    fn parsed(text: &str, grammar: Grammar) -> SyntaxTree {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), text).unwrap();
+        SyntaxTree::read(file.path(), grammar)
+    }
+
+    #[test]
+    fn words_in_comments_do_not_count() {
+        for grammar in ALL {
+            let text = if grammar == Grammar::Python {
+                "# a\nb = c # d\n"
+            } else {
+                "// a\nb = c; /* d\n*/ // e"
+            };
+            let source = parsed(text, grammar);
+            let words: Vec<_> = source.words().collect();
+            assert_eq!(words, [(2, "b"), (2, "c")], "{grammar:?}");
+        }
+        let source = parsed("/// a\nfn b() {\n    c!(d, // e\n    f);\n}", Grammar::Rust);
+        let words: Vec<_> = source.words().collect();
+        assert_eq!(words, [(2, "fn"), (2, "b"), (3, "c"), (3, "d"), (4, "f")]);
+    }
+
+    #[test]
+    fn identifiers_are_found_in_code_and_not_in_texts() {
+        const IDENTIFIERS: &str = "(identifier) @found";
+        for (grammar, text) in [
+            (Grammar::C, "int a = \"\\\"b /* \" + 'c' /* d */ + e;"),
+            (Grammar::Go, "var a = `b\\` + \"c // \" + 'd' + e"),
+            (
+                Grammar::JavaScript,
+                "a = /[/*]b\\/*$/ + \"c // \" + `d${e}\\`f`; // g",
+            ),
+            (Grammar::TypeScript, "a = 'b /* ' + `${`${e}c`}d` /* f */"),
+            (Grammar::Python, "a = 'b # ' + \"\"\"c\n'd\n\"\"\" + e # f"),
+            (
+                Grammar::Rust,
+                "const a: () = b\"c /* \" + r#\"d\"\"# + e /* f /* g */ h */;",
+            ),
+        ] {
+            let source = parsed(text, grammar);
+            let found: Vec<&str> = source.find(IDENTIFIERS).map(|found| found.text).collect();
+            assert_eq!(found, ["a", "e"], "{text}");
+            assert!(!source.has_errors(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_read_is_empty() {
+        for grammar in ALL {
+            let source = SyntaxTree::read(Path::new("/nonexistent"), grammar);
+            assert_eq!((source.words().count(), source.has_errors()), (0, false));
+        }
+    }
+
+    /// Attack: a source that takes time out of proportion to its length.
+    #[test]
+    fn a_long_source_without_sense_is_read_or_given_up() {
+        for part in [
+            "(",
+            "=/[",
+            "`${(",
+            "r#\"",
+            "'",
+            "/*",
+            "a ",
+            "() => new Date(",
+            "\n  ",
+        ] {
+            let text = part.repeat(1 << 12);
+            for grammar in ALL {
+                let source = parsed(&text, grammar);
+                assert!(source.words().count() <= text.len(), "{part}");
+            }
+        }
+    }
+}
