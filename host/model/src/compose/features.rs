@@ -104,7 +104,7 @@ fn grant_feature(granted: &mut FeatureContext<'_>, feature: &str) -> Result<(), 
                 .label(&format!("features.{feature}"));
             granted.warnings.push(format!(
                 "`labels.{}` is not supported and was ignored",
-                crate::target::cut(&label)
+                crate::excerpt::cut(&label)
             ));
         }
     }
