@@ -18,9 +18,9 @@ use super::source_code::{Syntax, code_of};
 use super::source_functions::{self, SourceFunctions};
 use super::typed_actions::{self, ProviderUse, TYPED_ACTIONS, find_provider_use};
 use super::{async_imports, core_module, is_identifier};
+use crate::files::{write_file, write_files, write_folder};
 use crate::output::Output;
 use crate::project::ProjectFolder;
-use crate::sdk_sources::{write_file, write_files, write_folder};
 use crate::toolchain::{self, PythonPackage};
 use crate::world::{self, World};
 

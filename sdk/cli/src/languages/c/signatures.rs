@@ -7,10 +7,10 @@ use std::process::Command;
 use anyhow::{Result, bail};
 use plugin_manifest::Action;
 
+use crate::files::write_file;
 use crate::languages::capability_use::files_in;
 use crate::languages::source_code::{Syntax, bare_code_of};
 use crate::project::ProjectFolder;
-use crate::sdk_sources::write_file;
 use crate::toolchain;
 
 /// What the compiler says of a function of another type, before its name.
