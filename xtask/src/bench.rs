@@ -9,8 +9,9 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, bail};
 
 use crate::cargo;
+use crate::crates::guest_crates;
 use crate::for_tests;
-use crate::layout::{self, build_components, components_folder, guest_crates};
+use crate::layout::{self, build_components, components_folder};
 use crate::private_docker::{PrivateDocker, install_packages_if_debian_root};
 use crate::simulate;
 

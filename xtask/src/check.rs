@@ -7,7 +7,7 @@ use anyhow::Result;
 
 use crate::cargo::{self, WASM_TARGET, repository};
 use crate::citations;
-use crate::layout::{crates_in, packages_of_this_machine};
+use crate::crates::{crates_in, packages_of_this_machine};
 use crate::text_files::TextFile;
 use crate::{doc_tests, import_circles, names, phrases, struct_sizes, supply_chain, text_files};
 

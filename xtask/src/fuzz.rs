@@ -6,8 +6,9 @@ use std::time::Instant;
 use anyhow::{Result, bail};
 
 use crate::cargo;
+use crate::crates::guest_crates;
 use crate::for_tests;
-use crate::layout::{self, build_components, components_folder, guest_crates};
+use crate::layout::{self, build_components, components_folder};
 
 #[derive(clap::Args)]
 pub(crate) struct FuzzArguments {

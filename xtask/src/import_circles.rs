@@ -1,9 +1,10 @@
 //! Imports between the files of a crate: files that import each other in a circle can only be read, tested and moved
 //! together (docs/CONTRIBUTING.md).
 //!
-//! [`check`] reads all paths in the code, those of `use` declarations and others, without tests. A `mod` declaration
-//! alone is no import. A file (`x.rs`) and its parts (`x/`) may import each other, since they have one subject; but the
-//! parts may not do so among themselves, nor with other files in between.
+//! [`check`] reads all paths in the code of each crate, those of `use` declarations and others, without tests. A `mod`
+//! declaration alone is no import. A file (`x.rs`) and its parts (`x/`) may import each other, since they have one
+//! subject; but the parts may not do so among themselves, nor with other files in between. All files are parts of the
+//! root (`lib.rs`, `main.rs`); what it exports again counts as imported from the file that it comes from.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -12,23 +13,23 @@ use anyhow::{Result, bail};
 use crate::rust_code;
 use crate::text_files::TextFile;
 
-/// The folders of the crates that are checked.
-const FOLDERS: [&str; 7] = [
-    "cloud/core/src/",
-    "cloud/dashboard/src/",
-    "cloud/data/src/",
-    "cloud/server/src/",
-    "host/api/src/",
-    "host/cloud-link/src/",
-    "host/plan/src/",
+/// The folders of the crates that are not checked.
+const EXCEPT: [&str; 5] = [
+    "host/plugin-runtime/src/",
+    "host/plugin-worker/src/",
+    "host/plugins/src/",
+    "host/store/src/",
+    "host/wasm-runner/src/",
 ];
+/// The roots of crates.
+const ROOTS: [&str; 2] = ["lib.rs", "main.rs"];
 /// The beginning of a declaration of tests. Tests in the same file are its end.
 const TESTS: &str = "#[cfg(test)]\nmod ";
 
 /// Fails if files of a crate import each other in a circle.
 pub(crate) fn check(files: &[TextFile]) -> Result<()> {
     let mut problems = Vec::new();
-    for folder in FOLDERS {
+    for folder in folders(files) {
         for problem in Crate::new(folder, files).problems() {
             problems.push(format!("{folder}: {problem}"));
         }
@@ -42,6 +43,17 @@ pub(crate) fn check(files: &[TextFile]) -> Result<()> {
     )
 }
 
+/// Returns the folders of the sources of all crates.
+fn folders(files: &[TextFile]) -> BTreeSet<&str> {
+    let folders = files.iter().filter_map(|TextFile { path, .. }| {
+        let mut roots = ROOTS.iter();
+        roots.find_map(|root| path.strip_suffix(root))
+    });
+    folders
+        .filter(|folder| folder.ends_with("/src/") && !EXCEPT.contains(folder))
+        .collect()
+}
+
 /// The paths in the files of a crate, by the files' modules, such as `a::b`; the root's is empty.
 struct Crate(BTreeMap<String, BTreeSet<String>>);
 
@@ -50,7 +62,7 @@ type ImportGraph<'a> = BTreeMap<&'a str, BTreeSet<&'a str>>;
 
 impl Crate {
     fn new(folder: &str, files: &[TextFile]) -> Self {
-        let mut modules = BTreeMap::new();
+        let mut modules: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         let mut tests = Vec::new();
         for TextFile { path, text } in files {
             let path = path.strip_prefix(folder);
@@ -65,7 +77,9 @@ impl Crate {
             let names = names.filter_map(|rest| rest.split_once(';'));
             tests.extend(names.map(|(name, _)| join(&module, name)));
             let code = text.split(&format!("{TESTS}tests {{")).next();
-            modules.insert(module, paths(&rust_code::code(code.unwrap_or_default())));
+            // A crate may have both roots.
+            let paths_of_module = modules.entry(module).or_default();
+            paths_of_module.extend(paths(&rust_code::code(code.unwrap_or_default())));
         }
         modules.retain(|module, _| !tests.iter().any(|test| is_in(module, test)));
         Crate(modules)
@@ -92,21 +106,23 @@ impl Crate {
     }
 
     fn graph(&self) -> ImportGraph<'_> {
-        let modules = self.0.iter().map(|(module, paths)| {
-            let imports = paths.iter().filter_map(|path| {
-                let path = self.absolute(module, path).or_else(|| {
-                    let (name, rest) = path.split_once("::")?;
-                    let end = format!("::{name}");
-                    let mut imports = paths.iter().filter(|import| import.ends_with(&end));
-                    let import = imports.find_map(|import| self.absolute(module, import))?;
-                    Some(join(&import, rest))
-                })?;
-                self.file_of(&path)
-            });
-            let others = imports.filter(|import| import != module);
+        let files = self.0.iter().filter(|(module, _)| !module.is_empty());
+        let modules = files.map(|(module, paths)| {
+            let imports = paths.iter().filter_map(|path| self.import(module, path));
+            let others = imports.filter(|import| !import.is_empty() && import != module);
             (module.as_str(), others.collect())
         });
         modules.collect()
+    }
+
+    /// Returns the module of the file to which a path in a module leads, unless the root itself declares it.
+    fn import(&self, module: &str, path: &str) -> Option<&str> {
+        let absolute = self.absolute(module, path);
+        let path = absolute.or_else(|| self.through_import(module, path))?;
+        match self.file_of(&path)? {
+            "" => self.file_of(&self.through_import("", &path)?),
+            file => Some(file),
+        }
     }
 
     /// Returns a path in a module as a path from the root; `None` if it begins with another name than a part's.
@@ -123,6 +139,18 @@ impl Crate {
                 is_part.then(|| join(module, path))
             }
         }
+    }
+
+    /// Returns a path that begins with a name which a module imports, as a path from the root.
+    fn through_import(&self, module: &str, path: &str) -> Option<String> {
+        let (name, rest) = path.split_once("::").unwrap_or((path, ""));
+        let end = format!("::{name}");
+        let mut imports = self.0.get(module)?.iter();
+        let import = imports.find_map(|import| {
+            let is_of_name = import.ends_with(&end);
+            is_of_name.then(|| self.absolute(module, import)).flatten()
+        })?;
+        Some(join(&import, rest))
     }
 
     /// Returns the module of the file to which a path from the root leads.
@@ -209,10 +237,7 @@ fn describe(circle: &BTreeSet<&str>, graph: &ImportGraph<'_>) -> String {
         for import in last.into_iter().flatten() {
             let way = [&way[..], &[import]].concat();
             if *import == first {
-                let files = way.iter().map(|module| match *module {
-                    "" => "the root".to_owned(),
-                    module => module.replace("::", "/") + ".rs",
-                });
+                let files = way.iter().map(|module| module.replace("::", "/") + ".rs");
                 let files = files.collect::<Vec<_>>().join(" -> ");
                 return format!("{files} ({} files import each other)", circle.len());
             }
@@ -277,16 +302,44 @@ mod tests {
                 ("d/b", "use super::super::d::a;"),
                 "d/a.rs -> d/b.rs -> d/a.rs",
             ),
-            (
-                ("lib", "use a::A;"),
-                ("a", "use crate::X;"),
-                "the root -> a.rs -> the root",
-            ),
         ] {
             let expected = format!("{expected} (2 files import each other)");
             let modules = [("b", ""), a, b];
             assert_eq!(problems(&modules), [expected], "{a:?}");
         }
+    }
+
+    #[test]
+    fn a_circle_is_found_through_what_the_root_exports_again() {
+        let back = ("b", "use crate::a::A;");
+        for root in ["pub use b::B;", "pub use b::{B, C};", "pub use self::b::B;"] {
+            let files = [("lib", root), ("a", "use crate::B;"), back, ("main", "")];
+            let expected = "a.rs -> b.rs -> a.rs (2 files import each other)";
+            assert_eq!(problems(&files), [expected], "{root}");
+        }
+        let files = [
+            ("lib", "use b::C;\nstruct B;"),
+            ("a", "use crate::B;"),
+            back,
+        ];
+        assert!(problems(&files).is_empty());
+    }
+
+    #[test]
+    fn every_crate_is_checked() {
+        let paths = [
+            "a/src/lib.rs",
+            "a/src/main.rs",
+            "a/src/b.rs",
+            "a/lib.rs",
+            "c/d/src/main.rs",
+        ];
+        let files = paths.map(|path| TextFile {
+            path: path.to_owned(),
+            text: String::new(),
+        });
+        let found: Vec<&str> = folders(&files).into_iter().collect();
+        assert_eq!(found, ["a/src/", "c/d/src/"]);
     }
 
     #[test]

@@ -16,7 +16,6 @@ use serde_json::json;
 use crate::cargo::Steps;
 use crate::interrupted::{self, Signals};
 use crate::layout::{self, Layout};
-use crate::samples::Samples;
 
 mod alone;
 mod children;
@@ -27,11 +26,13 @@ mod following;
 mod http_client;
 mod registry;
 mod sample_fleet;
+mod samples;
 mod session_folder;
 mod traces;
 
 use device::Device;
-pub(crate) use engine_choice::Engine;
+use engine_choice::Engine;
+use samples::Samples;
 use session_folder::SessionFolder;
 use traces::Traces;
 

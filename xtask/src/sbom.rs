@@ -13,7 +13,7 @@ use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 
 use crate::cargo::{self, WASM_TARGET};
-use crate::layout::crates_in;
+use crate::crates::crates_in;
 
 /// The name of the file in the layout.
 pub(crate) const FILE: &str = "sbom.cdx.json";

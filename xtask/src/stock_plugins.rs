@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 use sha2::{Digest as _, Sha256};
 
 use crate::cargo;
-use crate::layout::component_file;
+use crate::crates::component_file;
 
 /// The name of the list, in the repository and in a layout.
 const LIST: &str = "stock-plugins.toml";

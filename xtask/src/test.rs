@@ -6,8 +6,9 @@ use std::process::Command;
 use anyhow::{Result, bail};
 
 use crate::cargo;
+use crate::crates::guest_crates;
 use crate::for_tests::{self, SkippedTests};
-use crate::layout::{self, build_components, components_folder, guest_crates, packages_as_tested};
+use crate::layout::{self, build_components, components_folder, packages_as_tested};
 use crate::private_docker::{PrivateDocker, install_packages_if_debian_root};
 use crate::reachable_docker::ReachableDocker;
 use crate::sdk_tests;

@@ -1,15 +1,9 @@
-//! Authentication with a registry: the account that requests are made with, and the tokens of token services.
+//! The account that requests are made with, what it may do, and where its tokens come from.
 
 use std::error::Error;
 
 use futures::future::BoxFuture;
-use registry_protocol::Challenge;
-use reqwest::header::{AUTHORIZATION, WWW_AUTHENTICATE};
-use reqwest::{Response, Url};
 use serde::Deserialize;
-
-use crate::error::{ErrorKind, RegistryError, Result};
-use crate::repository::{MAX_ANSWER, Repository, SHORT};
 
 /// The account that a repository is used with, and what for.
 pub struct Access<'a> {
@@ -54,6 +48,12 @@ pub struct Token {
     access_token: Option<String>,
 }
 
+impl Token {
+    pub(crate) fn into_text(self) -> Option<String> {
+        self.token.or(self.access_token)
+    }
+}
+
 impl<'a> Access<'a> {
     /// Returns access for reading.
     #[must_use]
@@ -73,7 +73,8 @@ impl<'a> Access<'a> {
         }
     }
 
-    fn scopes(&self, repository: &str) -> Vec<String> {
+    /// Returns the scopes that a token for this repository must cover.
+    pub(crate) fn scopes(&self, repository: &str) -> Vec<String> {
         match &self.scopes {
             Scopes::Pull => vec![format!("repository:{repository}:pull")],
             Scopes::Push(beside) => {
@@ -84,66 +85,6 @@ impl<'a> Access<'a> {
                 std::iter::once(own).chain(others).collect()
             }
         }
-    }
-}
-
-impl Repository<'_> {
-    /// Returns the `Authorization` header that a refusal asks for, or `None` if there is nothing to offer.
-    pub(crate) async fn authorize(&self, refusal: &Response) -> Result<Option<String>> {
-        let challenge = refusal
-            .headers()
-            .get_all(WWW_AUTHENTICATE)
-            .iter()
-            .find_map(|header| Challenge::parse(header.to_str().ok()?));
-        match (challenge, self.access.account) {
-            (None, _) | (Some(Challenge::Basic), Account::Tokens(_)) => Ok(None),
-            (Some(Challenge::Basic), Account::Stored(_)) => Ok(self.credential.clone()),
-            (Some(Challenge::Bearer { realm, service }), account) => {
-                let token = self.token(&realm, service.as_deref(), account).await?;
-                let token = token.token.or(token.access_token);
-                let token = token.ok_or_else(|| self.failed("gave no token"))?;
-                Ok(Some(format!("Bearer {token}")))
-            }
-        }
-    }
-
-    async fn token(
-        &self,
-        realm: &str,
-        service: Option<&str>,
-        account: Account<'_>,
-    ) -> Result<Token> {
-        let scopes = self.access.scopes(&self.place.repository);
-        let source = match account {
-            Account::Tokens(source) => Some(source),
-            Account::Stored(source) => source.filter(|source| source.is_at(realm)),
-        };
-        if let Some(source) = source {
-            let token = source.token(&scopes, service).await;
-            return token.map_err(|error| {
-                RegistryError::new(ErrorKind::TokenSource, "no token was given").because(error)
-            });
-        }
-        let mut url = Url::parse(realm)
-            .map_err(|error| self.failed("names no usable token service").because(error))?;
-        if url.scheme() != "https" && !self.place.is_loopback() {
-            return Err(self.failed("names a token service without TLS"));
-        }
-        for scope in &scopes {
-            url.query_pairs_mut().append_pair("scope", scope);
-        }
-        if let Some(service) = service {
-            url.query_pairs_mut().append_pair("service", service);
-        }
-        let mut request = self.clients.short.get(url).timeout(SHORT);
-        if let Some(credential) = &self.credential {
-            request = request.header(AUTHORIZATION, credential);
-        }
-        let answer = request.send().await;
-        let answer = answer.map_err(|error| self.unreachable(error))?;
-        let answer = self.require_success(answer, "a token").await?;
-        serde_json::from_slice(&self.bounded(answer, MAX_ANSWER).await?)
-            .map_err(|error| self.failed("gave no token").because(error))
     }
 }
 

@@ -6,8 +6,10 @@ use serde::Deserialize;
 
 use crate::access::Account;
 use crate::error::{ErrorKind, RegistryError, Result};
-use crate::repository::{MAX_ANSWER, Repository};
+use crate::repository::Repository;
 
+/// The maximum length in bytes of an answer that is neither a manifest nor a blob.
+pub(crate) const MAX_ANSWER: usize = 64 << 10;
 /// The maximum length of a registry's message that is passed on, in characters.
 const LONGEST: usize = 1000;
 

@@ -9,6 +9,7 @@
 
 mod access;
 mod answer;
+mod authorization;
 mod checked_blob;
 mod credentials;
 mod error;

@@ -21,8 +21,6 @@ const CONNECT: Duration = Duration::from_secs(15);
 const SILENCE: Duration = Duration::from_secs(60);
 /// The time limit of a request that carries no blob.
 pub(crate) const SHORT: Duration = Duration::from_secs(60);
-/// The maximum length in bytes of an answer that is neither a manifest nor a blob.
-pub(crate) const MAX_ANSWER: usize = 64 << 10;
 
 const MANIFEST_TYPES: &str = "application/vnd.oci.image.manifest.v1+json, \
     application/vnd.oci.image.index.v1+json, \

@@ -14,7 +14,6 @@ use hmac::{Hmac, Mac as _};
 use sha2::Sha256;
 
 use crate::CompileError;
-use crate::entries::folder_error;
 
 /// The key's file in the folder of compiled code.
 const NAME: &str = "key";
@@ -34,7 +33,7 @@ impl CodeKey {
     /// everything is compiled again.
     pub(crate) fn open(folder: &Path) -> Result<CodeKey, CompileError> {
         let path = folder.join(NAME);
-        let failed = |error| folder_error(&path, error);
+        let failed = |error| CompileError::folder(&path, error);
         match CodeKey::read(folder) {
             Ok(key) => return Ok(key),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}

@@ -31,7 +31,7 @@ const PIECE: usize = 64 << 10;
 /// Prepares `folder` for native code: it exists, is only ours, has parents in which nobody else can replace it, and
 /// contains no unfinished files.
 pub(crate) fn open_folder(folder: &Path) -> Result<(), CompileError> {
-    let failed = |source| folder_error(folder, source);
+    let failed = |source| CompileError::folder(folder, source);
     DirBuilder::new()
         .recursive(true)
         .mode(0o700)
@@ -74,7 +74,7 @@ fn remove_if_left(path: &Path) {
 /// Checks that nobody else can replace a folder or a link on the path to `folder`, and so its contents.
 fn check_parents(folder: &Path) -> Result<(), CompileError> {
     secure_fs::check_location(folder).map_err(|error| match error {
-        LocationError::Inspect { source, .. } => folder_error(folder, source),
+        LocationError::Inspect { source, .. } => CompileError::folder(folder, source),
         LocationError::Replaceable {
             place, owner, mode, ..
         } => CompileError::Parent {
@@ -178,7 +178,7 @@ impl UnfinishedFile {
                 }
                 // A process that cleans the folder locked it first, or a file with this name was left over.
                 Ok(None) => {}
-                Err(error) => return Err(folder_error(&path, error)),
+                Err(error) => return Err(CompileError::folder(&path, error)),
             }
         }
     }
@@ -187,7 +187,7 @@ impl UnfinishedFile {
     pub(crate) async fn write(&mut self, bytes: &[u8]) -> Result<(), CompileError> {
         self.digest.update(bytes);
         let written = self.file.write_all(bytes).await;
-        written.map_err(|error| folder_error(&self.path, error))?;
+        written.map_err(|error| CompileError::folder(&self.path, error))?;
         self.size.fetch_add(bytes.len() as u64, Ordering::Relaxed);
         Ok(())
     }
@@ -219,7 +219,7 @@ impl UnfinishedFile {
         };
         match written.await {
             Ok(()) => Ok(target),
-            Err(error) => Err(folder_error(&target, error)),
+            Err(error) => Err(CompileError::folder(&target, error)),
         }
     }
 }
@@ -297,13 +297,6 @@ pub(crate) fn clean(
         if path != latest && fs::remove_file(&path).is_ok() {
             total -= size;
         }
-    }
-}
-
-pub(crate) fn folder_error(path: &Path, source: io::Error) -> CompileError {
-    CompileError::Folder {
-        path: path.to_owned(),
-        source: Arc::new(source),
     }
 }
 

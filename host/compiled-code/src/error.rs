@@ -1,7 +1,7 @@
 //! Why a component could not be compiled.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -135,6 +135,15 @@ pub enum CompileError {
         /// The engine's error.
         reason: String,
     },
+}
+
+impl CompileError {
+    pub(crate) fn folder(path: &Path, source: io::Error) -> Self {
+        CompileError::Folder {
+            path: path.to_owned(),
+            source: Arc::new(source),
+        }
+    }
 }
 
 /// The reason why a file is not run as compiled code.

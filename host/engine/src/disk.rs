@@ -75,6 +75,7 @@ impl Disk {
                 image: image.to_string(),
                 download: need.download,
                 needed: need.room,
+                reserved: RESERVE,
                 free,
                 folder: folder.to_owned(),
             })
@@ -97,12 +98,6 @@ pub(crate) struct Need {
     pub(crate) download: u64,
     /// The most space that they take on the disk.
     pub(crate) room: u64,
-}
-
-/// Formats a size for people to compare.
-pub(crate) fn mebibytes(bytes: u64) -> String {
-    let tenths = bytes.saturating_mul(10) >> 20;
-    format!("{}.{} MiB", tenths / 10, tenths % 10)
 }
 
 #[cfg(test)]

@@ -5,8 +5,6 @@ use std::path::PathBuf;
 
 use model::EngineKind;
 
-use crate::disk::{RESERVE, mebibytes};
-
 /// An engine's failure. Callers can tell apart those that they can act on; all others are
 /// [`EngineError::Failed`].
 #[derive(Debug, thiserror::Error)]
@@ -46,7 +44,7 @@ pub enum EngineError {
         "there is no room for `{image}`: the {} to download take up to {} and {} stay reserved, but the file system of `{}` has only {} free; remove what nothing needs, for example unused volumes with `GET /v2/cleanup-volumes`, or publish a smaller image",
         mebibytes(*download),
         mebibytes(*needed),
-        mebibytes(RESERVE),
+        mebibytes(*reserved),
         folder.display(),
         mebibytes(*free)
     )]
@@ -57,6 +55,8 @@ pub enum EngineError {
         download: u64,
         /// The most space that it takes on the disk, in bytes.
         needed: u64,
+        /// The space that must stay free, in bytes.
+        reserved: u64,
         /// The free space in bytes, including the reserve.
         free: u64,
         /// Where the engine keeps images.
@@ -115,4 +115,10 @@ impl EngineError {
             source: source.into(),
         }
     }
+}
+
+/// Formats a size for people to compare.
+fn mebibytes(bytes: u64) -> String {
+    let tenths = bytes.saturating_mul(10) >> 20;
+    format!("{}.{} MiB", tenths / 10, tenths % 10)
 }

@@ -14,6 +14,7 @@
 //!                        └─ digest                                              compared with what runs
 //! ```
 
+mod api_keys;
 mod attachments;
 mod dependencies;
 mod digest;
@@ -31,13 +32,15 @@ mod quantities;
 mod reader;
 mod resolve;
 mod service;
+mod service_context;
 mod volumes;
 
+pub use api_keys::{ApiKeys, KeyError};
 pub use facts::{CloudAccess, DeviceFacts, HostFacts};
 pub use features::EXTRA_FIRMWARE;
 pub use labels::HANDOVER_TIMEOUT;
 pub use networks::{SUPERVISOR_GATEWAY, SUPERVISOR_SUBNET, is_of_supervisor_network};
-pub use resolve::{ApiKeys, KeyError, ResolvedTarget, is_not_ours, resolve};
+pub use resolve::{ResolvedTarget, is_not_ours, resolve};
 
 #[cfg(test)]
 mod tests;

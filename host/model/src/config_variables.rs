@@ -243,7 +243,7 @@ pub fn text(config: &BTreeMap<String, String>, key: &str) -> String {
 pub fn problems(config: &BTreeMap<String, String>) -> Vec<String> {
     let problem = |(key, value): (&String, &String)| {
         let (expected, instead) = variable(key)?.refuses(value)?;
-        let excerpt = crate::target::cut(value);
+        let excerpt = crate::excerpt::cut(value);
         let instead = match instead.as_str() {
             "" => "it is not used".to_owned(),
             instead => format!("`{instead}` is used instead"),

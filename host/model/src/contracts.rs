@@ -219,7 +219,7 @@ fn lenient_version(text: &str) -> Option<Version> {
 fn words(need: &Value) -> String {
     let field = |fields: &Map<String, Value>, key: &str| {
         let text = fields.get(key).and_then(Value::as_str)?;
-        Some(format!("`{}`", crate::target::cut(text)))
+        Some(format!("`{}`", crate::excerpt::cut(text)))
     };
     let Some(fields) = need.as_object() else {
         return String::new();

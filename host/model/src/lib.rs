@@ -16,6 +16,7 @@ pub mod contracts;
 mod current;
 mod desired;
 mod error_chain;
+mod excerpt;
 mod ids;
 mod key_parameter;
 mod os_update;

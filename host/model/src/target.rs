@@ -19,7 +19,7 @@ use serde_json::{Map, Value};
 use crate::{AppId, AppUuid, Commit, ImageId, ImageRef, ReleaseId, ServiceId, ServiceName};
 
 pub use local::LocalDefaults;
-pub(crate) use problems::{Path, Problems, cut};
+pub(crate) use problems::{Path, Problems};
 pub use problems::{Problem, TargetErrors};
 pub use set_target_error::{RefusedTarget, SetTargetError};
 

@@ -10,17 +10,15 @@ mod ongoing_action;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use model::{Action, ActionError, AppUuid, DesiredApp, Verb};
+use model::{Action, AppUuid, DesiredApp, Verb};
 use plan::CurrentState;
-use tokio::sync::oneshot;
 use tokio::time::Instant;
+
+use crate::messages::ActionReply;
 
 pub(crate) use ongoing_action::{
     ActionPhase, ActionStart, LocksEffect, OngoingAction, StoredAction,
 };
-
-/// The channel for the outcome. The action continues even if the caller has gone.
-pub(crate) type ActionReply = oneshot::Sender<Result<(), ActionError>>;
 
 /// All actions, by app and in the order of the requests; the first of each app is the one in progress.
 #[derive(Debug, Default)]

@@ -35,7 +35,6 @@ mod events;
 mod extra_firmware;
 #[cfg(test)]
 mod fixtures;
-mod hand_over;
 mod health;
 mod host;
 mod local_mode;

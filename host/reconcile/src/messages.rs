@@ -12,7 +12,6 @@ use plan::{ImageUser, Subject};
 use store::Definition;
 use tokio::sync::oneshot;
 
-use crate::actions::ActionReply;
 use crate::device_plan::LoopSnapshot;
 use crate::locks::LockSubjects;
 use crate::view::{Effect, Listing};
@@ -98,6 +97,9 @@ pub(crate) struct StepFailure {
     /// The container that the engine refused to start because of an earlier start.
     pub stuck_container: Option<ContainerId>,
 }
+
+/// The channel for the outcome of an action, which continues even if the caller has gone.
+pub(crate) type ActionReply = oneshot::Sender<Result<(), ActionError>>;
 
 pub(crate) enum Command {
     /// A new target, which the store holds. Answered once the device follows it.

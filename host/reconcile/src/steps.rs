@@ -2,16 +2,18 @@
 //! that disturb a service require the guard of its locks.
 
 mod components;
+mod hand_over;
 mod images;
 mod services;
 
-use plan::Step;
+use plan::{LockedStep, ServiceWork, Step};
 
-pub(crate) use services::{create_and_start, kill, rename, under_locks};
-
+use crate::UpdateLocks;
 use crate::messages::{Message, StepFailure, StoredRecord};
 use crate::step_context::StepContext;
 use crate::view::Effect;
+
+use hand_over::HandOver;
 
 pub(crate) type StepResult = Result<(), StepFailure>;
 
@@ -62,4 +64,52 @@ pub(crate) async fn execute(context: &StepContext, step: Step) -> StepResult {
         | Step::RollBackOs { .. }
         | Step::Reboot { .. } => Ok(()),
     }
+}
+
+/// Executes the steps of one service, in order.
+pub(crate) async fn under_locks(
+    context: &StepContext,
+    work: ServiceWork,
+    locks: &UpdateLocks,
+) -> StepResult {
+    let service = work.service;
+    for step in work.steps {
+        match step {
+            LockedStep::Stop { container, grace } => {
+                services::stop(context, &service, &container, grace, locks).await?;
+            }
+            LockedStep::Kill {
+                container, grace, ..
+            } => {
+                services::kill(context, &service, &container, grace, locks).await?;
+            }
+            LockedStep::Rename { container, name } => {
+                services::rename(context, &service, &container, name, locks).await?;
+            }
+            LockedStep::RemoveImage { engine, image } => {
+                // The kill was what mattered: an image that stays takes up space, and the pull will report that.
+                if let Err(failure) = images::remove(context, &image, Some(engine)).await {
+                    tracing::warn!(%image, "failed to remove the image `{image}`: {}", failure.reason);
+                }
+            }
+            LockedStep::HandOver {
+                old,
+                rename,
+                grace,
+                timeout,
+                start,
+                ..
+            } => {
+                let over = HandOver {
+                    old: &old,
+                    rename,
+                    grace,
+                    timeout,
+                };
+                hand_over::hand_over(context, &service, over, *start, locks).await?;
+            }
+            LockedStep::Start(start) => services::create_and_start(context, *start, locks).await?,
+        }
+    }
+    Ok(())
 }

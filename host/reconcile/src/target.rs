@@ -12,10 +12,16 @@ use signed_targets::AcceptedReleases;
 use store::Store;
 
 use crate::signing::TargetJudge;
-use crate::targets::AcceptedTarget;
 
 /// The variable for local mode.
 const LOCAL_MODE: &str = "SUPERVISOR_LOCAL_MODE";
+
+/// An accepted target.
+#[derive(Debug, Clone)]
+pub(crate) struct AcceptedTarget {
+    pub target: Arc<TargetState>,
+    pub desired: Arc<DesiredState>,
+}
 
 /// A target that was read and resolved.
 pub(crate) struct ParsedTarget {

@@ -10,14 +10,7 @@ use model::{
 
 use crate::messages::ActiveTarget;
 use crate::persistence::LocalMode;
-use crate::target;
-
-/// An accepted target.
-#[derive(Debug, Clone)]
-pub(crate) struct AcceptedTarget {
-    pub target: Arc<TargetState>,
-    pub desired: Arc<DesiredState>,
-}
+use crate::target::{self, AcceptedTarget};
 
 /// The last accepted targets, and the state of local mode.
 #[derive(Debug)]

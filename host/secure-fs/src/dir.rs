@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use rustix::fs::{AtFlags, CWD, Dir, Mode, OFlags, Stat};
 
 use crate::DirError;
-use crate::entry;
+use crate::name::{check_name, random_hex};
 
 /// How a folder is opened: links are not followed, and if it is a pipe, this does not block.
 const FOLDER: OFlags = OFlags::RDONLY
@@ -106,7 +106,7 @@ impl SecureDir {
     /// [`DirError`]
     pub fn dir(&self, name: &str, access: Access) -> Result<Self, DirError> {
         let path = self.path.join(name);
-        entry::check_name(name).map_err(open_error(&path))?;
+        check_name(name).map_err(open_error(&path))?;
         self.inner(name, &path).make(access)
     }
 
@@ -116,7 +116,7 @@ impl SecureDir {
     /// [`DirError`]
     pub fn existing_dir(&self, name: &str, access: Access) -> Result<Option<Self>, DirError> {
         let path = self.path.join(name);
-        entry::check_name(name).map_err(open_error(&path))?;
+        check_name(name).map_err(open_error(&path))?;
         self.inner(name, &path).existing(access)
     }
 
@@ -126,7 +126,7 @@ impl SecureDir {
     /// # Errors
     /// Those of the operating system, `NotFound` if it is missing and should not be created.
     pub fn shared_dir(&self, name: &str, make: Option<u32>) -> io::Result<OwnedFd> {
-        entry::check_name(name)?;
+        check_name(name)?;
         if let Some(mode) = make {
             match rustix::fs::mkdirat(&*self.fd, name, Mode::from_raw_mode(0o700)) {
                 Ok(()) | Err(rustix::io::Errno::EXIST) => {}
@@ -314,7 +314,7 @@ fn make_all(folder: &Path) -> io::Result<()> {
 fn beside(path: &Path) -> io::Result<PathBuf> {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".untrusted-");
-    name.push(entry::random_hex()?);
+    name.push(random_hex()?);
     Ok(path.with_file_name(name))
 }
 

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, PROC_SUPER_MAGIC};
 
 use crate::SecureDir;
+use crate::name::check_name;
 
 /// A file by its name in a folder; it does not have to exist.
 #[derive(Debug, Clone)]
@@ -195,24 +196,4 @@ pub fn read_dir_names(folder: impl AsFd) -> io::Result<Vec<(String, FileType)>> 
         names.push((name.to_owned(), kind));
     }
     Ok(names)
-}
-
-/// Checks that this is a single name that leads nowhere else.
-pub(crate) fn check_name(name: &str) -> io::Result<()> {
-    match name {
-        "" | "." | ".." => Err(io::ErrorKind::InvalidInput.into()),
-        name if name.contains(['/', '\0']) => Err(io::ErrorKind::InvalidInput.into()),
-        _ => Ok(()),
-    }
-}
-
-/// Returns 32 hexadecimal digits that nobody can guess.
-///
-/// # Errors
-/// If the system has no random numbers.
-pub fn random_hex() -> io::Result<String> {
-    let mut bytes = [0; 16];
-    getrandom::fill(&mut bytes)
-        .map_err(|_| io::Error::other("the system has no random numbers"))?;
-    Ok(hex::encode(bytes))
 }

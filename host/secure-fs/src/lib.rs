@@ -12,11 +12,13 @@ mod dir;
 mod entry;
 mod error;
 mod location;
+mod name;
 
 pub use dir::{Access, SecureDir};
-pub use entry::{SecureFile, random_hex, read_beginning, read_bounded, read_dir_names};
+pub use entry::{SecureFile, read_beginning, read_bounded, read_dir_names};
 pub use error::DirError;
 pub use location::{LocationError, check_location};
+pub use name::random_hex;
 
 #[cfg(test)]
 mod tests;

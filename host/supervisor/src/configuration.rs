@@ -10,35 +10,16 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use clap::{ArgMatches, FromArgMatches, ValueEnum};
+use clap::{ArgMatches, FromArgMatches};
 use cloud_link::PlainHttp;
 use engine::wasm::UserRange;
 use model::{AppUuid, Branding};
 use os::UnitName;
-use serde::Deserialize;
 
-use crate::arguments::{Flags, Settings};
+use crate::arguments::Flags;
 use crate::listen_address::ListenAddress;
+use crate::settings::{EngineChoice, HostActions, Settings};
 use file::{ConfigurationFile, InvalidSetting};
-
-/// Where services run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum EngineChoice {
-    #[default]
-    Auto,
-    Docker,
-    Wasm,
-}
-
-/// What is done about the host itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum HostActions {
-    #[default]
-    Dbus,
-    Rehearse,
-}
 
 /// All settings, fixed for the lifetime of the process.
 #[derive(Debug, Clone, PartialEq)]

@@ -12,7 +12,8 @@ use engine::{Disk, Engine, Engines, Ownership};
 use model::EngineKind;
 use plugins::ConfinementRule;
 
-use crate::configuration::{Configuration, EngineChoice};
+use crate::configuration::Configuration;
+use crate::settings::EngineChoice;
 
 /// How long Docker may take to answer before a device with automatic choice continues without it.
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use os::{ConfigJson, DBus, HostOs, Journal, Rehearsal};
 
-use crate::configuration::{Configuration, HostActions};
+use crate::configuration::Configuration;
+use crate::settings::HostActions;
 
 /// The interfaces to the host for the parts of the supervisor.
 #[derive(Clone)]

@@ -39,6 +39,7 @@ mod request_places;
 mod run;
 mod run_folder;
 mod running_supervisor;
+mod settings;
 mod systemd;
 mod target_policy;
 mod variables;

@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::boots::Boots;
 use crate::cloud::{self, Membership};
-use crate::configuration::{Configuration, HostActions};
+use crate::configuration::Configuration;
 use crate::device::{RunningDevice, UNNAMED};
 use crate::endpoints::{PluginData, PluginEndpoints, reserved_routes};
 use crate::facts::{Board, DeviceFacts, host_name, memory_of_board};
@@ -33,6 +33,7 @@ use crate::plugin_http::PluginHttp;
 use crate::plugins_slot::PluginsSlot;
 use crate::power::Power;
 use crate::run_folder::RunFolder;
+use crate::settings::HostActions;
 use crate::variables::Variables;
 use crate::walls::{self, Walls};
 use crate::{engines, listeners, registry_account, target_policy};

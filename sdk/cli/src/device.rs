@@ -13,8 +13,6 @@ use reqwest::redirect::Policy;
 use reqwest::{Body, Client, Method};
 use serde_json::Value;
 
-use crate::arguments::DeviceArguments;
-
 /// The port of supervisors.
 const PORT: u16 = 48484;
 const CONNECT: Duration = Duration::from_secs(10);
@@ -67,13 +65,13 @@ pub(crate) struct DeviceClient<'a> {
 }
 
 impl<'a> DeviceClient<'a> {
-    /// Creates the client.
+    /// Creates the client, which has this API key.
     ///
     /// # Errors
-    /// The key is not valid.
-    pub(crate) fn new(arguments: &'a DeviceArguments) -> Result<Self> {
+    /// The key is missing or not valid.
+    pub(crate) fn new(key: Option<&'a str>) -> Result<Self> {
         let is_key = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
-        let key = arguments.key.as_deref().context(
+        let key = key.context(
             "a device's API key is missing: give it in SUPERVISOR_PLUGIN_DEVICE_KEY or with --key; \
              `supervisor api-key show` prints it on the device",
         )?;

@@ -14,6 +14,7 @@ mod component_imports;
 mod device;
 mod device_file;
 mod fake_cloud;
+mod files;
 mod json_text;
 mod languages;
 mod log_filter;

@@ -8,7 +8,8 @@ use include_dir::{Dir, include_dir};
 use plugin_manifest::Language;
 
 use crate::device_file::DEVICE;
-use crate::sdk_sources::{self, write_file};
+use crate::files::write_file;
+use crate::sdk_sources;
 
 /// Files that every project has.
 static COMMON: Dir = include_dir!("$CARGO_MANIFEST_DIR/templates/common");

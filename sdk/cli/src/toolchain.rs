@@ -12,8 +12,8 @@ use include_dir::{Dir, include_dir};
 
 use crate::arguments::{DEVICE_KEY, KEY_PASSWORD};
 use crate::compiler::cache_folder;
+use crate::files::{write_file, write_folder};
 use crate::output::Output;
-use crate::sdk_sources::{write_file, write_folder};
 
 /// What may be installed, with the hashes of its files: a requirements file of pip for each Python package, and a folder
 /// with the lock file of npm for each set of npm packages. A package index that serves other files is refused.

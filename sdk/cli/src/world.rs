@@ -10,7 +10,7 @@ use include_dir::{Dir, File, include_dir};
 use plugin_manifest::{Action, Capability, Manifest};
 use wit_parser::{Resolve, WorldId};
 
-use crate::sdk_sources::write_file;
+use crate::files::write_file;
 
 /// The interfaces that every plugin is built against.
 pub(crate) static WIT: Dir = include_dir!("$CARGO_MANIFEST_DIR/../../wit");

@@ -8,13 +8,16 @@
 #![warn(missing_docs)]
 
 mod action;
+mod bounded_text;
 mod capability;
 mod core_routes;
 mod event_kind;
 mod form_error;
 mod glob;
+mod language;
 mod limits;
 mod manifest;
+mod name;
 mod pattern;
 mod plugin_metadata;
 mod project;
@@ -26,19 +29,19 @@ mod section;
 mod stock_plugins;
 
 pub use action::Action;
+pub use bounded_text::check_text;
 pub use capability::{Capability, NeededCapability};
 pub use core_routes::{CORE_ROUTES, core_route};
 pub use event_kind::EventKind;
 pub use form_error::{FormError, line_and_column};
 pub use glob::glob;
+pub use language::Language;
 pub use limits::{LIMITS, LimitError, LimitRange, WrittenLimit, WrittenLimits, limit_names};
-pub use manifest::{
-    COUNT, INTERFACE, Manifest, ManifestError, Need, SCHEDULES, SIZE, check_action_name,
-    check_name, check_schedule_name, check_text,
-};
+pub use manifest::{COUNT, INTERFACE, Manifest, ManifestError, Need, SCHEDULES, SIZE};
+pub use name::{check_action_name, check_name, check_schedule_name};
 pub use pattern::{Pattern, PatternError, match_path};
 pub use plugin_metadata::PluginMetadata;
-pub use project::{Build, Language, Project, ProjectError, ProjectErrors};
+pub use project::{Build, Project, ProjectError, ProjectErrors};
 pub use project_file::{ProjectFile, WrittenBuild};
 pub use route::{Route, allowed_methods, parse_method, route_method};
 pub use schedule::{LONGEST_INTERVAL, SHORTEST_INTERVAL, Schedule, ScheduleError};

@@ -16,8 +16,6 @@ use crate::pattern::{Pattern, PatternError};
 use crate::route::Route;
 use crate::{Action, Capability, EventKind, PluginMetadata, Schedule, WrittenLimits};
 
-pub use rules::{check_action_name, check_name, check_schedule_name, check_text};
-
 /// The version of `platform:supervisor` in this release of the project.
 pub const INTERFACE: Version = Version::new(1, 4, 0);
 
@@ -27,10 +25,6 @@ pub const SIZE: usize = 64 << 10;
 pub const COUNT: usize = 64;
 /// The most schedules of a plugin.
 pub const SCHEDULES: usize = 16;
-/// The longest reason, version, board or text about the plugin, in bytes.
-const TEXT: usize = 512;
-/// The longest name, in bytes.
-const NAME: usize = 63;
 
 /// A checked manifest.
 #[derive(Debug, Clone, PartialEq, Eq)]

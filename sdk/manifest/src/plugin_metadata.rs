@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::check_text;
+use crate::bounded_text::check_text;
 
 /// A plugin's description of itself, for people. The device does not act on it, and checks only its form.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use anyhow::Context as _;
 use bytes::Bytes;
 use cloud_link::{
     Client, CloudError, ConfigFile, Connections, Description, IntroductionRecord,
@@ -19,15 +20,12 @@ use hyper::body::Incoming;
 use model::{Branding, DeviceUuid};
 use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Map, Value, json};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, Semaphore};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use crate::devices::DeviceContext;
+use crate::device_context::{DeviceContext, OS};
 use crate::target::Target;
-
-/// The operating system that devices report; fleets with several services accept its version.
-pub(crate) const OS: &str = "Simulated OS 6.0.0";
 
 /// One simulated device.
 pub(crate) struct Device {
@@ -43,18 +41,38 @@ struct State {
     done: bool,
 }
 
-/// The part of a device's link that is visible from outside.
-pub(crate) struct Link {
-    /// Cancelled once the device is registered with the cloud.
-    pub(crate) ready: CancellationToken,
-}
-
 impl Device {
-    /// Starts the link of a new device, which has a provisioning key.
+    /// Starts this many devices, of which at most `at_once` at a time are not registered yet.
+    ///
+    /// # Errors
+    /// If a device cannot be started.
+    pub(crate) async fn start_all(
+        common: &Arc<DeviceContext>,
+        devices: u32,
+        at_once: usize,
+    ) -> anyhow::Result<()> {
+        let places = Arc::new(Semaphore::new(at_once.max(1)));
+        for number in 0..devices {
+            let place = places.clone().acquire_owned().await?;
+            let begun = Instant::now();
+            let ready = Device::start(common, number)
+                .with_context(|| format!("device {number} cannot be started"))?;
+            let common = common.clone();
+            tokio::spawn(async move {
+                ready.cancelled().await;
+                common.tally.registered(begun.elapsed());
+                drop(place);
+            });
+        }
+        Ok(())
+    }
+
+    /// Starts the link of a new device, which has a provisioning key. The token that it returns is cancelled once the
+    /// device is registered with the cloud.
     ///
     /// # Errors
     /// If its configuration does not result in an identity.
-    pub(crate) fn start(common: &Arc<DeviceContext>, number: u32) -> anyhow::Result<Link> {
+    fn start(common: &Arc<DeviceContext>, number: u32) -> anyhow::Result<CancellationToken> {
         let mut uuid = [0; 16];
         getrandom::fill(&mut uuid)
             .map_err(|error| anyhow::anyhow!("no random numbers: {error}"))?;
@@ -107,7 +125,7 @@ impl Device {
             ready.clone(),
             stop,
         ));
-        Ok(Link { ready })
+        Ok(ready)
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

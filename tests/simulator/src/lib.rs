@@ -2,12 +2,12 @@
 //! report, tunnel) but does nothing else: it counts its target as applied, and reports that.
 //!
 //! ```text
-//! story    the course of events, and their measurement
-//! devices  all simulated devices: starting them, and their results
-//! device   one of them
-//! admin    creates the fleet and its releases, as a person would
-//! cloud    the simulation's own cloud, if no other is given
-//! outcome  the result, as a table or as JSON
+//! story           the course of events, and their measurement
+//! device          one simulated device, and the start of all of them
+//! device_context  what devices share, and what they have done
+//! admin           creates the fleet and its releases, as a person would
+//! cloud           the simulation's own cloud, if no other is given
+//! outcome         the result, as a table or as JSON
 //! ```
 
 #![warn(missing_docs)]
@@ -15,7 +15,7 @@
 mod admin;
 mod cloud;
 mod device;
-mod devices;
+mod device_context;
 mod outcome;
 mod process;
 mod story;

@@ -9,7 +9,8 @@ use tokio::time::sleep;
 
 use crate::admin::{Admin, Fleet};
 use crate::cloud::{Cloud, Setup};
-use crate::devices::{DeviceContext, REQUESTS};
+use crate::device::Device;
+use crate::device_context::{DeviceContext, REQUESTS};
 use crate::outcome::{Outcome, Phase, Spread};
 use crate::process::{Usage, allow_open_files, usage};
 use crate::troubles::Troubles;
@@ -124,7 +125,7 @@ impl Story<'_> {
 
         let begun = self.begin()?;
         self.common.tally.aim(&commit);
-        let starting = self.common.start(self.plan.devices, self.plan.at_once);
+        let starting = Device::start_all(self.common, self.plan.devices, self.plan.at_once);
         let joining = self.progress("registered", all, || {
             self.common.tally.registrations().len()
         });

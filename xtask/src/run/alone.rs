@@ -7,10 +7,10 @@ use anyhow::Result;
 
 use super::device::Device;
 use super::engine_choice::Engine;
+use super::samples::Samples;
 use super::traces::Traces;
 use super::{describe_board, say};
 use crate::layout::Layout;
-use crate::samples::Samples;
 
 /// Starts the device and stays as long as it runs.
 pub(super) async fn serve(

@@ -12,10 +12,10 @@ use super::cloud::{Cloud, EMAIL, PASSWORD};
 use super::device::Device;
 use super::registry::ImagesIn;
 use super::sample_fleet::{self, ComposeFiles};
+use super::samples::Samples;
 use super::traces::Traces;
 use super::{board, describe_board, say};
 use crate::layout::Layout;
-use crate::samples::Samples;
 
 /// The parts and addresses of a session.
 pub(super) struct Places<'a> {

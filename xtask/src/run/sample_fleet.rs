@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 
 use super::cloud::Cloud;
 use super::engine_choice::Engine;
+use super::samples::Samples;
 use super::session_folder::SampleFleet;
-use crate::samples::Samples;
 
 pub(super) const NAME: &str = "sample";
 /// The fleet's first release, and the one to try.

@@ -14,9 +14,10 @@ use tokio::time::timeout;
 
 use super::children::apart_from_the_terminal;
 use super::engine_choice::Engine;
+use super::samples;
 use super::session_folder::SessionFolder;
 use crate::layout::Layout;
-use crate::{processes, samples};
+use crate::processes;
 
 /// The prefix of our temporary folders.
 pub(super) const FOLDER_PREFIX: &str = "supervisor-run-";

@@ -8,9 +8,8 @@ use std::collections::{BTreeMap, HashMap};
 
 use bollard::ClientVersion;
 use bollard::models::{
-    ContainerCreateBody, DeviceMapping, DeviceRequest, EndpointIpamConfig, EndpointSettings,
-    HealthConfig, HostConfig, MountTmpfsOptions, MountType, PortBinding, PortMap, ResourcesUlimits,
-    RestartPolicyNameEnum,
+    ContainerCreateBody, DeviceMapping, DeviceRequest, HealthConfig, HostConfig, MountTmpfsOptions,
+    MountType, PortBinding, PortMap, ResourcesUlimits, RestartPolicyNameEnum,
 };
 use model::{
     Branding, Mount, NetworkAttachment, NetworkMode, PortMapping, Protocol, RestartPolicy,
@@ -89,22 +88,6 @@ pub(super) fn build(
         warnings: left_out.warnings,
         joins,
     })
-}
-
-/// Returns the engine's settings for one network that a container joins.
-pub(super) fn endpoint(attachment: &NetworkAttachment) -> EndpointSettings {
-    let has_address = attachment.ipv4_address.is_some()
-        || attachment.ipv6_address.is_some()
-        || !attachment.link_local_ips.is_empty();
-    EndpointSettings {
-        aliases: set(&attachment.aliases),
-        ipam_config: has_address.then(|| EndpointIpamConfig {
-            ipv4_address: attachment.ipv4_address.clone(),
-            ipv6_address: attachment.ipv6_address.clone(),
-            link_local_ips: set(&attachment.link_local_ips),
-        }),
-        ..Default::default()
-    }
 }
 
 fn host_config(

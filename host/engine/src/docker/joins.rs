@@ -6,11 +6,13 @@
 
 use std::collections::BTreeMap;
 
-use bollard::models::{ContainerSummary, NetworkConnectRequest};
+use bollard::models::{
+    ContainerSummary, EndpointIpamConfig, EndpointSettings, NetworkConnectRequest,
+};
 use model::NetworkAttachment;
 
+use super::Docker;
 use super::connect::refusal;
-use super::{Docker, create_request};
 use crate::EngineError;
 
 /// The label's name, below the branding's namespace.
@@ -18,6 +20,23 @@ pub(super) const LABEL: &str = "joins";
 
 pub(super) fn to_label(joins: &BTreeMap<String, NetworkAttachment>) -> String {
     serde_json::to_value(joins).unwrap_or_default().to_string()
+}
+
+/// Returns the engine's settings for one network that a container joins.
+pub(super) fn endpoint(attachment: &NetworkAttachment) -> EndpointSettings {
+    let set = |texts: &Vec<String>| (!texts.is_empty()).then(|| texts.clone());
+    let has_address = attachment.ipv4_address.is_some()
+        || attachment.ipv6_address.is_some()
+        || !attachment.link_local_ips.is_empty();
+    EndpointSettings {
+        aliases: set(&attachment.aliases),
+        ipam_config: has_address.then(|| EndpointIpamConfig {
+            ipv4_address: attachment.ipv4_address.clone(),
+            ipv6_address: attachment.ipv6_address.clone(),
+            link_local_ips: set(&attachment.link_local_ips),
+        }),
+        ..Default::default()
+    }
 }
 
 impl Docker {
@@ -54,7 +73,7 @@ impl Docker {
         for (network, attachment) in joins {
             let request = NetworkConnectRequest {
                 container: container.to_owned(),
-                endpoint_config: Some(create_request::endpoint(attachment)),
+                endpoint_config: Some(endpoint(attachment)),
             };
             let name = super::path_part("network's name", network)?;
             let Err(error) = api.connect_network(name, request).await else {

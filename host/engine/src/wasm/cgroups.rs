@@ -20,10 +20,10 @@ const PIDS: u64 = 64;
 /// Creates the groups of a container, even if its compose file sets no limits.
 pub(super) fn make(record: &ContainerRecord, ownership: &Ownership) -> ControlGroups {
     let limits = GroupLimits {
-        memory: super::launch::memory_limit(record).saturating_add(OVERHEAD),
+        memory: record.memory_limit().saturating_add(OVERHEAD),
         processes: PIDS,
         // The service's process enforces it as well.
-        nano_cpus: super::launch::nano_cpus(record),
+        nano_cpus: record.cpu_limit(),
     };
     ControlGroups::make(&name(record, ownership), &limits)
 }

@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -296,9 +295,4 @@ fn random_id() -> Result<ContainerId, EngineError> {
     hex::encode(bytes)
         .parse()
         .map_err(|error: model::IdError| failed(error.into()))
-}
-
-/// Returns whether the container with this folder exists.
-pub(super) fn is_there(folder: &Path) -> bool {
-    folder.join(CONTAINER).exists()
 }

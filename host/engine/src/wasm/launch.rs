@@ -14,9 +14,6 @@ use super::record::ContainerRecord;
 use super::{WasmState, cgroups, health_check, unsupported};
 use crate::EngineError;
 
-/// The period that CPU time in `cpu_quota` refers to, in microseconds.
-const QUOTA_PERIOD: u64 = 100_000;
-
 impl WasmState {
     /// # Errors
     /// [`EngineError::NotFound`] if something that it needs is gone.
@@ -41,8 +38,8 @@ impl WasmState {
             working_dir: config.working_dir.clone(),
             folders: self.mounts(record)?,
             restart: config.restart,
-            memory_limit: memory_limit(record),
-            nano_cpus: nano_cpus(record),
+            memory_limit: record.memory_limit(),
+            nano_cpus: record.cpu_limit(),
             cpuset: cpus(&config.cpuset),
             oom_score_adj: config.oom_score_adj,
             cgroups: groups.made,
@@ -200,35 +197,6 @@ fn arguments(record: &ContainerRecord) -> Vec<String> {
     arguments.extend(config.entrypoint.iter().flatten().cloned());
     arguments.extend(config.command.iter().flatten().cloned());
     arguments
-}
-
-/// Returns the limit in bytes for the memories and tables of a service, all of its memories together. If its compose
-/// file sets none, it is half of the machine's memory.
-pub(super) fn memory_limit(record: &ContainerRecord) -> u64 {
-    match record.config.mem_limit {
-        0 => half_of_memory(),
-        limit => limit,
-    }
-}
-
-fn half_of_memory() -> u64 {
-    let system = rustix::system::sysinfo();
-    #[allow(
-        clippy::useless_conversion,
-        reason = "the system's numbers are narrower on 32 bits"
-    )]
-    let total = u64::from(system.totalram);
-    total.saturating_mul(u64::from(system.mem_unit)) / 2
-}
-
-/// Returns CPUs in billionths; 0 is no limit.
-pub(super) fn nano_cpus(record: &ContainerRecord) -> u64 {
-    let by_cpus = u64::try_from(record.nano_cpus).unwrap_or(0);
-    let by_quota = u64::try_from(record.config.cpu_quota).unwrap_or(0);
-    match (by_cpus, by_quota) {
-        (0, quota) => quota.saturating_mul(1_000_000_000 / QUOTA_PERIOD),
-        (cpus, _) => cpus,
-    }
 }
 
 /// Parses a list such as `0-2,4`; parts that are not numbers are left out.

@@ -11,8 +11,8 @@ use rustix::fs::inotify::WatchFlags;
 use wasm_service::log_file::{Entry, LOG, MAX_LINE, OLDER_LOG, Stream};
 use wasm_service::record::open_plain;
 
-use super::containers::is_there;
 use super::inotify::Inotify;
+use super::record::CONTAINER;
 use crate::{EngineError, LogLine, LogsFrom};
 
 /// The number of bytes that are read at a time.
@@ -97,7 +97,7 @@ impl Follower {
             if self.read()? || self.go_on()? {
                 continue;
             }
-            if !is_there(&self.folder) {
+            if !self.folder.join(CONTAINER).exists() {
                 return Ok(None);
             }
             // From here on all lines are new, whatever the clock says.

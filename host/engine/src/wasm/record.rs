@@ -14,6 +14,9 @@ use crate::Ownership;
 /// The file's name, in the container's folder.
 pub(super) const CONTAINER: &str = "container.json";
 
+/// The period that CPU time in `cpu_quota` refers to, in microseconds.
+const QUOTA_PERIOD: u64 = 100_000;
+
 /// One container, as it was created.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct ContainerRecord {
@@ -58,6 +61,25 @@ impl ContainerRecord {
         Some(record)
     }
 
+    /// Returns the limit in bytes for the memories and tables of a service, all of its memories together. If its
+    /// compose file sets none, it is half of the machine's memory.
+    pub(super) fn memory_limit(&self) -> u64 {
+        match self.config.mem_limit {
+            0 => half_of_memory(),
+            limit => limit,
+        }
+    }
+
+    /// Returns CPUs in billionths; 0 is no limit.
+    pub(super) fn cpu_limit(&self) -> u64 {
+        let by_cpus = u64::try_from(self.nano_cpus).unwrap_or(0);
+        let by_quota = u64::try_from(self.config.cpu_quota).unwrap_or(0);
+        match (by_cpus, by_quota) {
+            (0, quota) => quota.saturating_mul(1_000_000_000 / QUOTA_PERIOD),
+            (cpus, _) => cpus,
+        }
+    }
+
     pub(super) fn environment(&self) -> BTreeMap<String, String> {
         let mut environment = self.init_environment.clone();
         environment.extend(self.config.environment.clone());
@@ -100,4 +122,14 @@ impl ContainerRecord {
         names.dedup();
         names
     }
+}
+
+fn half_of_memory() -> u64 {
+    let system = rustix::system::sysinfo();
+    #[allow(
+        clippy::useless_conversion,
+        reason = "the system's numbers are narrower on 32 bits"
+    )]
+    let total = u64::from(system.totalram);
+    total.saturating_mul(u64::from(system.mem_unit)) / 2
 }

@@ -33,7 +33,7 @@ pub(super) fn depends_on(reader: &mut Reader<'_>) -> BTreeSet<ServiceName> {
                     .and_then(Value::as_str)
                     .unwrap_or("service_started");
                 if condition != "service_started" {
-                    let condition = crate::target::cut(condition);
+                    let condition = crate::excerpt::cut(condition);
                     reader.warn(
                             "depends_on",
                             &format!(

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::service::ServiceContext;
+use super::service_context::ServiceContext;
 use crate::Branding;
 
 /// Adds the variables that every service gets, under the branding's prefix and under each alias. A variable that the

@@ -3,11 +3,11 @@
 
 use std::collections::BTreeMap;
 
+use super::api_keys::KeyError;
 use super::environment;
 use super::mounts;
 use super::networks::SUPERVISOR_GATEWAY;
-use super::resolve::KeyError;
-use super::service::ServiceContext;
+use super::service_context::ServiceContext;
 use crate::{Branding, Mount, NetworkAttachment, NetworkMode, ServiceConfig, truthy_text};
 
 /// The host's own address, if a service shares the host's network or is a component in a file.
@@ -104,7 +104,7 @@ fn grant_feature(granted: &mut FeatureContext<'_>, feature: &str) -> Result<(), 
                 .label(&format!("features.{feature}"));
             granted.warnings.push(format!(
                 "`labels.{}` is not supported and was ignored",
-                crate::target::cut(&label)
+                crate::excerpt::cut(&label)
             ));
         }
     }

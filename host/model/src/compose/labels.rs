@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::service::ServiceContext;
+use super::service_context::ServiceContext;
 use crate::{Branding, DeviceFacts, TargetApp, UpdateStrategy, truthy_text};
 
 /// How long a hand-over may take if no label sets it (docs/spec/device.md#hand-over).

@@ -186,7 +186,7 @@ fn long_form(reader: &mut Reader<'_>, item: &Value) -> Option<Mount> {
 }
 
 fn bind_dropped(reader: &mut Reader<'_>, source: &str) {
-    let source = crate::target::cut(source);
+    let source = crate::excerpt::cut(source);
     reader.warn(
         "volumes",
         &format!("mounts `{source}` of the host, which is not allowed: it was ignored"),

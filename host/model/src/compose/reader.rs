@@ -10,7 +10,8 @@ use serde_json::{Map, Value};
 
 use super::findings::Findings;
 use super::quantities;
-use crate::target::{Path, Problems, cut};
+use crate::excerpt::cut;
+use crate::target::{Path, Problems};
 use crate::truthy;
 
 /// The maximum number of items of one list or map.

@@ -4,38 +4,19 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
+use super::api_keys::{ApiKeys, KeyError};
 use super::attachments::DEFAULT_NETWORK;
 use super::facts::DeviceFacts;
 use super::findings::Findings;
 use super::reader::Reader;
-use super::service::{ServiceContext, service};
+use super::service::service;
+use super::service_context::ServiceContext;
 use super::{dependencies, networks, volumes};
 use crate::target::{Path, Problems};
 use crate::{
-    ApiKey, AppClass, AppId, AppUuid, DesiredApp, DesiredHost, DesiredService, DesiredState,
-    NetworkMode, ServiceName, TargetApp, TargetErrors, TargetState,
+    AppClass, AppUuid, DesiredApp, DesiredHost, DesiredService, DesiredState, NetworkMode,
+    ServiceName, TargetApp, TargetErrors, TargetState,
 };
-
-/// The source of services' keys to the device's API. The store implements it.
-pub trait ApiKeys {
-    /// Returns the key of one service; created at the first call, the same from then on.
-    ///
-    /// # Errors
-    /// [`KeyError`] if it can be neither read nor stored.
-    fn service_key(&self, app: AppId, service: &ServiceName) -> Result<ApiKey, KeyError>;
-}
-
-/// A failure to obtain a service's key.
-#[derive(Debug, thiserror::Error)]
-#[error("failed to get the API key of service `{service}` of app {app}")]
-pub struct KeyError {
-    /// The app of the service.
-    pub app: AppId,
-    /// The service whose environment the key is for.
-    pub service: ServiceName,
-    /// The store's error.
-    pub source: Box<dyn std::error::Error + Send + Sync>,
-}
 
 /// A target state, resolved.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -5,17 +5,16 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+use super::api_keys::KeyError;
 use super::attachments::{Attachments, attachments};
 use super::features::{self, FeatureContext};
 use super::labels::UpdateRules;
 use super::reader::{Reader, is_true};
-use super::resolve::{ApiKeys, KeyError};
-use crate::{DEPENDS_ON_LABEL, STOP_GRACE_PERIOD_LABEL};
-
+use super::service_context::ServiceContext;
 use super::{dependencies, digest, environment, healthcheck, labels, limits, mounts, ports};
 use crate::{
-    DesiredService, DeviceFacts, Mount, NetworkMode, RestartPolicy, ServiceConfig, ServiceKey,
-    TargetApp, TargetRelease, TargetService,
+    DEPENDS_ON_LABEL, DesiredService, Mount, NetworkMode, RestartPolicy, STOP_GRACE_PERIOD_LABEL,
+    ServiceConfig, ServiceKey,
 };
 
 /// The size of shared memory if the field is missing: 64 MiB.
@@ -30,16 +29,6 @@ pub(super) struct ReadService {
     pub(super) volumes: Vec<String>,
     /// Networks by their names in the release.
     pub(super) networks: Vec<String>,
-}
-
-/// The context in which a service is read.
-#[derive(Clone, Copy)]
-pub(super) struct ServiceContext<'a> {
-    pub(super) app: &'a TargetApp,
-    pub(super) release: &'a TargetRelease,
-    pub(super) service: &'a TargetService,
-    pub(super) facts: &'a DeviceFacts,
-    pub(super) keys: &'a dyn ApiKeys,
 }
 
 pub(super) fn service(

@@ -4,11 +4,11 @@ use std::fmt;
 
 use serde_json::Value;
 
+use crate::excerpt::cut;
+
 /// The number of problems that are listed; further ones are only counted, so that a hostile state
 /// cannot make an answer arbitrarily large.
 const MAX_LISTED: usize = 100;
-/// The number of characters of a value, or of one part of a path, that are shown.
-const MAX_SHOWN: usize = 80;
 
 /// One error in a target.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -174,18 +174,4 @@ fn shown(value: &Value) -> String {
         Value::String(text) => format!("\"{}\"", cut(text)),
         other => other.to_string(),
     }
-}
-
-/// Returns at most [`MAX_SHOWN`] characters, none of them a control character: the text is shown on
-/// terminals and sent through the cloud's proxy.
-pub(crate) fn cut(text: &str) -> String {
-    let mut start: String = text
-        .chars()
-        .take(MAX_SHOWN)
-        .map(|c| if c.is_control() { '\u{fffd}' } else { c })
-        .collect();
-    if text.chars().nth(MAX_SHOWN).is_some() {
-        start.push('…');
-    }
-    start
 }

@@ -10,9 +10,8 @@ use model::{
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
-use super::ActionReply;
 use crate::locks::LockScope;
-use crate::messages::StepFailure;
+use crate::messages::{ActionReply, StepFailure};
 
 /// How long an action waits for locks that another operation of this supervisor holds
 /// (docs/spec/device.md#locks-wait).

@@ -1,7 +1,8 @@
 use std::time::Duration;
 
-use model::{ContainerId, ContainerState, DesiredState, ServiceName};
+use model::{ActionError, ContainerId, ContainerState, DesiredState, ServiceName};
 use serde_json::json;
+use tokio::sync::oneshot;
 
 use super::*;
 use crate::fixtures::{service, shop};

@@ -6,7 +6,8 @@ use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use rustix::fs::{AtFlags, Mode, OFlags, Stat, StatxFlags};
+use model::LockKind;
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, StatxFlags};
 use secure_fs::{SecureDir, random_hex};
 
 use super::tree::{LockTree, ServiceFolder};
@@ -17,6 +18,18 @@ pub(super) struct LockFile {
     folder: Arc<ServiceFolder>,
     name: String,
     marker: String,
+}
+
+/// The kind of file at the path of a lock.
+#[derive(Debug)]
+pub(super) enum LockFileKind {
+    Nothing,
+    /// A lock of this supervisor's own.
+    Supervisor,
+    /// The lock whose token was given.
+    Leased,
+    /// A user's: anything else.
+    Other(LockKind),
 }
 
 impl LockFile {
@@ -61,6 +74,22 @@ impl LockFile {
     pub(super) fn look(&self) -> io::Result<Stat> {
         let not_followed = AtFlags::SYMLINK_NOFOLLOW;
         Ok(rustix::fs::statat(&*self.folder, &self.name, not_followed)?)
+    }
+
+    /// Examines the lock, without following it. `token` is the content of a lock that a service took over the API.
+    pub(super) fn kind(&self, token: Option<&str>) -> io::Result<LockFileKind> {
+        let about = match self.look() {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Ok(LockFileKind::Nothing);
+            }
+            about => about?,
+        };
+        let holds = |token: &str| LockFile::new(&self.folder, &self.name, token).is_ours();
+        Ok(match token {
+            _ if self.is_ours() => LockFileKind::Supervisor,
+            Some(token) if holds(token) => LockFileKind::Leased,
+            _ => LockFileKind::Other(lock_kind(&about)),
+        })
     }
 
     /// Returns when the file was created, or last written if the file system or the kernel records only that;
@@ -112,4 +141,13 @@ fn write_new(folder: impl AsFd, name: &str, content: &str) -> io::Result<()> {
     // Readable by the service, so that a person in it can see whose lock it is.
     let file = rustix::fs::openat(folder, name, flags, Mode::from_raw_mode(0o444))?;
     File::from(file).write_all(content.as_bytes())
+}
+
+fn lock_kind(about: &Stat) -> LockKind {
+    match FileType::from_raw_mode(about.st_mode) {
+        FileType::RegularFile => LockKind::File,
+        FileType::Directory => LockKind::Folder,
+        FileType::Symlink => LockKind::Link,
+        _ => LockKind::Other,
+    }
 }

@@ -22,8 +22,7 @@ use store::{LockRecord, Store};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use super::file::LockFile;
-use super::shown::{LockFileKind, look};
+use super::file::{LockFile, LockFileKind};
 use super::tree::ServiceFolder;
 use super::{Locks, boot};
 use crate::clock::now_ms;
@@ -246,9 +245,9 @@ impl Locks {
         let Some(folder) = folder.map_err(failed(self.folder(app, service)))? else {
             return Ok(());
         };
-        for name in &self.names {
-            let path = folder.path().join(name);
-            match look(&folder, name, &self.marker, own) {
+        for file in self.lock_files(&folder) {
+            let path = file.path();
+            match file.kind(own) {
                 Ok(LockFileKind::Nothing | LockFileKind::Leased) => {}
                 Ok(LockFileKind::Supervisor) => {
                     return Err(LockRefusal::HeldBySupervisor(format!(

@@ -1,47 +1,12 @@
 //! The holders of all locks, as the lock folders show them.
 
-use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use model::{AppId, LockHolder, LockKind, ServiceName, UpdateLock, error_chain};
-use rustix::fs::{FileType, Stat};
+use model::{AppId, LockHolder, ServiceName, UpdateLock, error_chain};
 
-use super::file::LockFile;
+use super::file::LockFileKind;
 use super::leases::Lease;
-use super::tree::ServiceFolder;
 use super::{LockError, Locks, MAX_SWEPT};
-
-/// The kind of file at the path of a lock.
-#[derive(Debug)]
-pub(super) enum LockFileKind {
-    Nothing,
-    /// A lock of this supervisor's own.
-    Supervisor,
-    /// The lock whose token was given.
-    Leased,
-    /// A user's: anything else.
-    Other(LockKind),
-}
-
-/// Examines the lock `name` of a service, without following it.
-pub(super) fn look(
-    folder: &Arc<ServiceFolder>,
-    name: &str,
-    marker: &str,
-    token: Option<&str>,
-) -> io::Result<LockFileKind> {
-    let about = match LockFile::new(folder, name, marker).look() {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(LockFileKind::Nothing),
-        about => about?,
-    };
-    let holds = |content: &str| LockFile::new(folder, name, content).is_ours();
-    Ok(match token {
-        _ if holds(marker) => LockFileKind::Supervisor,
-        Some(token) if holds(token) => LockFileKind::Leased,
-        _ => LockFileKind::Other(kind(&about)),
-    })
-}
 
 impl Locks {
     /// Returns all locks that are currently held, by app and service, and the folders that cannot
@@ -89,9 +54,9 @@ impl Locks {
                 return;
             }
         };
-        for name in &self.names {
-            let path = folder.path().join(name);
-            let holder = match look(&folder, name, &self.marker, lease.map(Lease::token)) {
+        for file in self.lock_files(&folder) {
+            let path = file.path();
+            let holder = match file.kind(lease.map(Lease::token)) {
                 Ok(LockFileKind::Nothing) => continue,
                 Ok(LockFileKind::Supervisor) => LockHolder::Supervisor,
                 Ok(LockFileKind::Leased) => match lease {
@@ -107,7 +72,7 @@ impl Locks {
             };
             let since_ms = match (&holder, lease) {
                 (LockHolder::Api(_), Some(lease)) => Some(lease.taken_at()),
-                _ => LockFile::new(&folder, name, &self.marker).since(),
+                _ => file.since(),
             };
             locks.push(UpdateLock {
                 app,
@@ -141,14 +106,5 @@ impl Locks {
             Ok(below) => Path::new("/").join(below),
             Err(_) => path.to_owned(),
         }
-    }
-}
-
-fn kind(about: &Stat) -> LockKind {
-    match FileType::from_raw_mode(about.st_mode) {
-        FileType::RegularFile => LockKind::File,
-        FileType::Directory => LockKind::Folder,
-        FileType::Symlink => LockKind::Link,
-        _ => LockKind::Other,
     }
 }

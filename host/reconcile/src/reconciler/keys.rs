@@ -8,7 +8,7 @@ use model::{AppId, DesiredState, ServiceName};
 use super::Reconciler;
 use crate::messages::Command;
 use crate::persistence::LocalMode;
-use crate::targets::AcceptedTarget;
+use crate::target::AcceptedTarget;
 
 /// How long the caller waits: the device may be leaving local mode, which an engine can delay.
 const SOON: Duration = Duration::from_secs(10);

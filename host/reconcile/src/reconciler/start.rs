@@ -17,8 +17,8 @@ use crate::logs::LogHub;
 use crate::persistence::{LocalMode, Persistence};
 use crate::signing::TargetJudge;
 use crate::step_context::{StepContext, TargetChannels, Telemetry};
-use crate::target::{ParsedTarget, TargetReader};
-use crate::targets::{AcceptedTarget, Targets};
+use crate::target::{AcceptedTarget, ParsedTarget, TargetReader};
+use crate::targets::Targets;
 use crate::task::{ReconcilerTask, StartState};
 use crate::{Locks, SigningState};
 

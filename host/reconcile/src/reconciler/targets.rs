@@ -17,8 +17,8 @@ use super::Reconciler;
 use crate::messages::Command;
 use crate::persistence::LocalMode;
 use crate::step_context::publish;
-use crate::target::TargetReader;
-use crate::targets::{AcceptedTarget, ModeTransition};
+use crate::target::{AcceptedTarget, TargetReader};
+use crate::targets::ModeTransition;
 use crate::{SigningState, target};
 
 /// How long the answer to a new target waits for warnings about the host.

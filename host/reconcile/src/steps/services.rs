@@ -4,10 +4,9 @@ use std::time::Duration;
 
 use engine::{ContainerSpec, EngineError};
 use model::{AppId, BOOT_LABEL, Container, ContainerState, ServiceKey, ServiceState, error_chain};
-use plan::{ContainerRef, LockedStep, ServiceWork, StartService};
+use plan::{ContainerRef, StartService};
 
-use super::{StepResult, images};
-use crate::hand_over::{self, HandOver};
+use super::StepResult;
 use crate::messages::{Message, StepFailure, StoredRecord};
 use crate::step_context::StepContext;
 use crate::view::{Effect, NETWORK_CONTAINER_LABEL};
@@ -46,55 +45,7 @@ pub(super) async fn start_existing(
     Ok(())
 }
 
-/// Executes the steps of one service, in order.
-pub(crate) async fn under_locks(
-    context: &StepContext,
-    work: ServiceWork,
-    locks: &UpdateLocks,
-) -> StepResult {
-    let service = work.service;
-    for step in work.steps {
-        match step {
-            LockedStep::Stop { container, grace } => {
-                stop(context, &service, &container, grace, locks).await?;
-            }
-            LockedStep::Kill {
-                container, grace, ..
-            } => {
-                kill(context, &service, &container, grace, locks).await?;
-            }
-            LockedStep::Rename { container, name } => {
-                rename(context, &service, &container, name, locks).await?;
-            }
-            LockedStep::RemoveImage { engine, image } => {
-                // The kill was what mattered: an image that stays takes up space, and the pull will report that.
-                if let Err(failure) = images::remove(context, &image, Some(engine)).await {
-                    tracing::warn!(%image, "failed to remove the image `{image}`: {}", failure.reason);
-                }
-            }
-            LockedStep::HandOver {
-                old,
-                rename,
-                grace,
-                timeout,
-                start,
-                ..
-            } => {
-                let over = HandOver {
-                    old: &old,
-                    rename,
-                    grace,
-                    timeout,
-                };
-                hand_over::hand_over(context, &service, over, *start, locks).await?;
-            }
-            LockedStep::Start(start) => create_and_start(context, *start, locks).await?,
-        }
-    }
-    Ok(())
-}
-
-async fn stop(
+pub(super) async fn stop(
     context: &StepContext,
     service: &ServiceKey,
     container: &ContainerRef,
@@ -114,7 +65,7 @@ async fn stop(
     Ok(())
 }
 
-pub(crate) async fn kill(
+pub(super) async fn kill(
     context: &StepContext,
     service: &ServiceKey,
     container: &ContainerRef,
@@ -142,7 +93,7 @@ pub(crate) async fn kill(
     Ok(())
 }
 
-pub(crate) async fn rename(
+pub(super) async fn rename(
     context: &StepContext,
     service: &ServiceKey,
     container: &ContainerRef,
@@ -164,7 +115,7 @@ pub(crate) async fn rename(
     Ok(())
 }
 
-pub(crate) async fn create_and_start(
+pub(super) async fn create_and_start(
     context: &StepContext,
     start: StartService,
     _locks: &UpdateLocks,

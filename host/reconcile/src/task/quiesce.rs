@@ -10,8 +10,8 @@ use tokio::sync::oneshot;
 use super::ReconcilerTask;
 use super::quiesce_state::{QuiesceState, QuiesceStep};
 use crate::LockPolicy;
-use crate::actions::ActionReply;
 use crate::locks::LockScope;
+use crate::messages::ActionReply;
 use crate::messages::StepFailure;
 
 impl ReconcilerTask {

@@ -7,7 +7,7 @@ use model::{ActionError, AppUuid, ContainerId, CurrentService};
 use plan::{ContainerRef, LockedStep, LockedWork, ServiceWork};
 use tokio::sync::oneshot;
 
-use crate::actions::ActionReply;
+use crate::messages::ActionReply;
 
 /// The progress of the preparation.
 #[derive(Debug)]

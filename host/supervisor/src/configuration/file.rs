@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result, anyhow};
 use plugin_manifest::FormError;
 use toml::de::{DeTable, DeValue};
 
-use crate::arguments::Settings;
+use crate::settings::Settings;
 
 /// A setting whose value is not allowed, in the file, in a flag or in an environment variable.
 #[derive(Debug, thiserror::Error)]

@@ -21,7 +21,7 @@ pub(crate) async fn run(arguments: &Install, output: &Output) -> Result<ExitCode
         }
         None => Component::load(&arguments.component, output)?,
     };
-    let client = DeviceClient::new(&arguments.devices)?;
+    let client = DeviceClient::new(arguments.devices.key.as_deref())?;
     let name = &component.manifest.name;
     let wasm = Bytes::from(component.wasm);
     let mut texts = Vec::new();

@@ -11,7 +11,7 @@ use crate::output::Output;
 
 pub(crate) async fn run(arguments: &Uninstall, output: &Output) -> Result<ExitCode> {
     let Uninstall { name, devices } = arguments;
-    let client = DeviceClient::new(devices)?;
+    let client = DeviceClient::new(devices.key.as_deref())?;
     let mut texts = Vec::new();
     let mut documents = Vec::new();
     let mut code = ExitCode::SUCCESS;

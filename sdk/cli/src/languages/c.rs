@@ -19,9 +19,9 @@ use super::source_functions::{self, SourceFunctions};
 use super::syntax_tree::{Grammar, SyntaxTree};
 use super::typed_actions::{self, ProviderUse, TYPED_ACTIONS, find_provider_use};
 use super::{async_imports, core_module};
+use crate::files::{write_file, write_files, write_folder};
 use crate::output::Output;
 use crate::project::ProjectFolder;
-use crate::sdk_sources::{write_file, write_files, write_folder};
 use crate::toolchain::{self, PythonPackage};
 use crate::world::{self, World};
 

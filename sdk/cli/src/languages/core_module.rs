@@ -13,7 +13,7 @@ use wasmparser::{Parser, Payload, TypeRef};
 use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
 
 use super::wasi_stubs::{self, OutputStreams};
-use crate::sdk_sources::write_file;
+use crate::files::write_file;
 use crate::world::{self, World};
 
 /// Implements the WASI functions that a language's runtime calls, without WASI.

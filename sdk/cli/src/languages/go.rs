@@ -17,9 +17,9 @@ use super::entry_functions::EntryFunctions;
 use super::source_functions::{self, SourceFunctions, SourcePlace};
 use super::syntax_tree::{Grammar, SyntaxTree};
 use super::typed_actions::{self, ProviderUse, find_provider_use};
+use crate::files::{write_file, write_folder};
 use crate::output::Output;
 use crate::project::ProjectFolder;
-use crate::sdk_sources::{write_file, write_folder};
 use crate::toolchain::{self, PythonPackage};
 use crate::world;
 

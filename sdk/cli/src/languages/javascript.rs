@@ -20,9 +20,9 @@ use super::inputs::Inputs;
 use super::last_build::LastBuild;
 use super::wasi_stubs::{self, OutputStreams};
 use super::{async_imports, capability_use, source_functions, typed_actions};
+use crate::files::{write_file, write_folder};
 use crate::output::Output;
 use crate::project::ProjectFolder;
-use crate::sdk_sources::{write_file, write_folder};
 use crate::toolchain::{self, NodePackage};
 use crate::world;
 

@@ -15,9 +15,9 @@ use super::inputs::Inputs;
 use super::last_build::LastBuild;
 use super::wasi_stubs::{self, OutputStreams};
 use super::{capability_use, source_functions, typed_actions};
+use crate::files::{write_file, write_folder};
 use crate::output::{Output, note_line};
 use crate::project::ProjectFolder;
-use crate::sdk_sources::{write_file, write_folder};
 use crate::toolchain::{self, PythonPackage};
 use crate::world;
 

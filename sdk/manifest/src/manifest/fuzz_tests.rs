@@ -6,6 +6,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::*;
+use crate::name::NAME;
 use crate::section::{COMPONENT, SECTION, append_section};
 
 const GOOD: &[&str] = &[

@@ -1,8 +1,8 @@
 //! The rules for what a manifest contains, beyond the form of its text.
 
-use std::fmt;
-
-use super::{COUNT, Manifest, ManifestError, NAME, SCHEDULES, TEXT, invalid};
+use super::{COUNT, Manifest, ManifestError, SCHEDULES, invalid};
+use crate::bounded_text::{TEXT, check_text};
+use crate::name::{check_action_name, check_name, check_schedule_name};
 use crate::{Action, EventKind};
 
 impl Manifest {
@@ -135,57 +135,4 @@ impl Manifest {
             .map(|(what, count, most)| format!("`{what}` has {count} entries, more than {most}"))
             .collect()
     }
-}
-
-/// Checks the name of a plugin.
-///
-/// # Errors
-/// The rule for names.
-pub fn check_name(name: &str) -> Result<(), &'static str> {
-    let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-    if name.is_empty() || name.len() > NAME || name.starts_with('-') || !name.bytes().all(fits) {
-        return Err(
-            "`name` must be at most 63 lower-case letters, digits and `-`, and begin with a letter or digit",
-        );
-    }
-    Ok(())
-}
-
-/// Checks the name of a schedule.
-///
-/// # Errors
-/// The rule for names.
-pub fn check_schedule_name(name: &str) -> Result<(), String> {
-    check_name_of("schedule", name)
-}
-
-/// Checks the name of a plugin's own action.
-///
-/// # Errors
-/// The rule for names.
-pub fn check_action_name(name: &str) -> Result<(), String> {
-    check_name_of("action", name)
-}
-
-fn check_name_of(what: &str, name: &str) -> Result<(), String> {
-    check_name(name).map_err(|_| {
-        let name: String = name.chars().take(100).collect();
-        format!(
-            "the {what} `{name}` must have a name of at most 63 lower-case letters, digits and `-`, that begins with a letter or digit"
-        )
-    })
-}
-
-/// Checks the length of a text, for example of a reason; `what` says which text it is.
-///
-/// # Errors
-/// If it is empty or too long.
-pub fn check_text(what: impl fmt::Display, text: &str) -> Result<(), String> {
-    if text.trim().is_empty() || text.len() > TEXT {
-        let length = text.len();
-        return Err(format!(
-            "{what} must have 1 to {TEXT} bytes, and has {length}"
-        ));
-    }
-    Ok(())
 }

@@ -2,6 +2,7 @@ use http::Method;
 use proptest::prelude::*;
 
 use super::*;
+use crate::name::NAME;
 
 pub(crate) const GOOD: &str = r#"
 name = "greet"

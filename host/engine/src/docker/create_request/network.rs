@@ -8,7 +8,7 @@ use bollard::models::NetworkingConfig;
 use model::{NetworkAttachment, NetworkMode, PortMapping, ServiceConfig};
 
 use super::super::connect::api_1;
-use super::endpoint;
+use super::super::joins::endpoint;
 use crate::{ContainerSpec, EngineError};
 
 /// The warnings of one translation.

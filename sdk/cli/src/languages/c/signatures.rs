@@ -7,10 +7,10 @@ use std::process::Command;
 use anyhow::{Result, bail};
 use plugin_manifest::Action;
 
+use crate::files::write_file;
 use crate::languages::capability_use::files_in;
 use crate::languages::syntax_tree::{Capture, Grammar, SyntaxTree};
 use crate::project::ProjectFolder;
-use crate::sdk_sources::write_file;
 use crate::toolchain;
 
 /// The functions of a source; the result of a function may be a pointer.

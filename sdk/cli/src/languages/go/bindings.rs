@@ -9,7 +9,7 @@ use wit_bindgen_core::Files;
 use wit_bindgen_go::Format;
 use wit_parser::{Resolve, Type, TypeDefKind, TypeId, TypeOwner, Variant, WorldId, WorldItem};
 
-use crate::sdk_sources::write_file;
+use crate::files::write_file;
 use crate::world::World;
 
 /// The packages of the interfaces that a plugin imports; each is in a folder below this one.

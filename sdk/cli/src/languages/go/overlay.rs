@@ -10,9 +10,9 @@ use plugin_manifest::Capability;
 use serde_json::json;
 
 use super::GO;
+use crate::files::write_file;
 use crate::output::Output;
 use crate::project::ProjectFolder;
-use crate::sdk_sources::write_file;
 use crate::toolchain;
 
 /// The file of Go's own library that reads random bytes, below its root.

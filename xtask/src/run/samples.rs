@@ -12,8 +12,8 @@ use bollard::errors::Error;
 use bollard::query_parameters::RemoveImageOptionsBuilder;
 use serde_json::{Value, json};
 
+use super::engine_choice::Engine;
 use crate::layout::{build_components, build_small, components_folder};
-use crate::run::Engine;
 use crate::{cargo, docker_address, docker_images};
 
 /// The crates, under `examples/`.

@@ -1,4 +1,4 @@
-//! All simulated devices together.
+//! The context of all simulated devices: what they share, and what they have done.
 
 use std::collections::HashMap;
 use std::mem;
@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result};
 use cloud_link::{Connections, user_agent};
 use model::{Branding, DeviceUuid, Settings};
 use parking_lot::{Mutex, MutexGuard};
@@ -14,9 +13,10 @@ use serde_json::{Map, Value};
 use tokio::sync::{Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 
-use crate::device::{Device, OS};
 use crate::target::Targets;
 
+/// The operating system that devices report; fleets with several services accept its version.
+pub(crate) const OS: &str = "Simulated OS 6.0.0";
 /// How many requests are under way at a time, each with its own connection. If many devices are notified at once, they
 /// would otherwise need twice as many open files as there are devices.
 pub(crate) const REQUESTS: usize = 500;
@@ -87,27 +87,6 @@ impl DeviceContext {
     /// Makes tunnels wanted from now on.
     pub(crate) fn open_tunnels(&self) {
         self.tunnels.send_replace(true);
-    }
-
-    /// Starts this many devices, of which at most `at_once` at a time are not registered yet.
-    ///
-    /// # Errors
-    /// If a device cannot be started.
-    pub(crate) async fn start(self: &Arc<Self>, devices: u32, at_once: usize) -> Result<()> {
-        let places = Arc::new(Semaphore::new(at_once.max(1)));
-        for number in 0..devices {
-            let place = places.clone().acquire_owned().await?;
-            let begun = Instant::now();
-            let link = Device::start(self, number)
-                .with_context(|| format!("device {number} cannot be started"))?;
-            let common = self.clone();
-            tokio::spawn(async move {
-                link.ready.cancelled().await;
-                common.tally.registered(begun.elapsed());
-                drop(place);
-            });
-        }
-        Ok(())
     }
 }
 

@@ -6,8 +6,9 @@ use std::time::Duration;
 use model::{AppId, ServiceKey, ServiceName, ServiceState};
 use plan::{ContainerRef, StartService};
 
+use super::StepResult;
+use super::services::{create_and_start, kill, rename};
 use crate::step_context::StepContext;
-use crate::steps::{self, StepResult};
 use crate::view::Effect;
 use crate::{Locks, UpdateLocks};
 
@@ -15,7 +16,7 @@ use crate::{Locks, UpdateLocks};
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
 /// The old container, and the time limit for the new one.
-pub(crate) struct HandOver<'a> {
+pub(super) struct HandOver<'a> {
     pub old: &'a ContainerRef,
     /// The temporary name of the old one; `None` if it already has that name.
     pub rename: Option<String>,
@@ -23,7 +24,7 @@ pub(crate) struct HandOver<'a> {
     pub timeout: Duration,
 }
 
-pub(crate) async fn hand_over(
+pub(super) async fn hand_over(
     context: &StepContext,
     service: &ServiceKey,
     over: HandOver<'_>,
@@ -34,10 +35,10 @@ pub(crate) async fn hand_over(
     // A report from an earlier time does not apply to this hand-over.
     forget_handover(&context.locks, app, service_name).await;
     if let Some(name) = over.rename {
-        steps::rename(context, service, over.old, name, locks).await?;
+        rename(context, service, over.old, name, locks).await?;
     }
     let (engine, name) = (start.engine, start.service.container_name());
-    if let Err(failure) = steps::create_and_start(context, start, locks).await {
+    if let Err(failure) = create_and_start(context, start, locks).await {
         // The old container still runs and stays in use: a new one that failed to start must not take its place at the
         // next attempt.
         remove_failed(context, engine, &name).await;
@@ -57,7 +58,7 @@ pub(crate) async fn hand_over(
         ));
     }
     forget_handover(&context.locks, app, service_name).await;
-    steps::kill(context, service, over.old, over.grace, locks).await?;
+    kill(context, service, over.old, over.grace, locks).await?;
     context.log(format!("Handed over service '{}'", service.service));
     Ok(())
 }
