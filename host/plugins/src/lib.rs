@@ -10,6 +10,7 @@
 #![warn(missing_docs)]
 
 mod actions;
+mod admission;
 mod answer_body;
 mod api_grants;
 mod assembly;
@@ -78,8 +79,6 @@ mod table;
 mod trust;
 mod unavailable_service;
 mod watch;
-
-use plugin_protocol::text;
 
 pub use body::{Body, BodyError};
 pub use boot_config::{BootComparison, BootConfigError, BootSetting};

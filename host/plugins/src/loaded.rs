@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use compiled_code::{CodeDigest, CompileError, KeptFile};
 use device_types::PluginLogLevel;
 use parking_lot::Mutex;
+use plugin_protocol::text::{LONGEST, one_line};
 use plugin_protocol::{
     ActionAnswer, ActionCall, Blueprint, Bound, ComponentFacts, Failure, GuestCode, GuestPlugin,
     GuestRuntime, HostCalls, Origin, PATIENCE, ServedCall,
@@ -32,7 +33,6 @@ use crate::provision::hardware::Hardware;
 use crate::provision::metrics::PluginMetrics;
 use crate::provision::report::PluginFields;
 use crate::signature::Signatures;
-use crate::text::{LONGEST, one_line};
 use plugin_manifest::Manifest;
 
 /// A version of a plugin that can be called.

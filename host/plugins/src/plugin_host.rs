@@ -7,6 +7,7 @@ use device_types::PluginLogLevel;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
+use plugin_protocol::text::{LONGEST, one_line};
 use plugin_protocol::{
     CallRefusal, CapabilityAnswer, CapabilityCall, Handle, HostCalls, InstanceId, JournalAnswer,
     LogEntry, LogLevel, ServedCall,
@@ -15,7 +16,6 @@ use plugin_protocol::{
 use crate::holdings::Holdings;
 use crate::plugin_context::PluginContext;
 use crate::provision::journal::JournalBody;
-use crate::text::{LONGEST, one_line};
 
 /// How many instances of one plugin can hold something at a time: more than any runtime has.
 const MOST: usize = 4096;

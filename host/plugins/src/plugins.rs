@@ -10,8 +10,10 @@ use bytes::Bytes;
 use device_types::{PluginField, PluginLog, PluginReport, PluginRoutes, PluginStats};
 use http::{Method, Request, Response};
 use parking_lot::Mutex;
+use plugin_manifest::Action;
 use plugin_protocol::{
-    BootCall, GuestRuntime, Origin, OsCall, OwnActionError, ProxyAnswer, ProxyCall, ProxyError,
+    BootCall, CallerScope, GuestRuntime, Origin, OsCall, OwnActionError, ProxyAnswer, ProxyCall,
+    ProxyError,
 };
 use plugin_values::{GateVerdict, InstalledRelease, PendingUpdate, PluginEvent, Postponement};
 use tokio::sync::watch;
@@ -20,21 +22,18 @@ use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
 use crate::actions::Actions;
-use crate::boot_config;
+use crate::body::Body;
+use crate::boot_config::{self, BootComparison, BootConfigError, BootSetting};
 use crate::call;
 use crate::events::Events;
 use crate::identify::Identify;
 use crate::installation::InstallPlaces;
-use crate::os_update;
+use crate::os_update::{self, OsStatus, OsUpdateError};
 use crate::provision::led_memory::LedMemory;
 use crate::proxy;
 use crate::recent_lines::RecentLines;
 use crate::route_match::{RouteLookup, RouteMatch};
 use crate::table::Table;
-use crate::{
-    Action, Body, BootComparison, BootConfigError, BootSetting, CallerScope, OsStatus,
-    OsUpdateError,
-};
 
 pub use start::StartError;
 

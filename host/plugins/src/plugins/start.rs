@@ -3,12 +3,14 @@
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use plugin_manifest::PatternError;
 use tokio::sync::{Notify, Semaphore, watch};
 use tokio::time::Instant;
 
 use super::{BackgroundTasks, Plugins, SharedPlugins, UNPINNED};
 use crate::actions::Actions;
 use crate::bounds;
+use crate::config::PluginsConfig;
 use crate::events::Events;
 use crate::identify::Identify;
 use crate::installation::InstallPlaces;
@@ -28,7 +30,6 @@ use crate::routes::ReservedRoutes;
 use crate::settled_file::PluginFolders;
 use crate::table::Table;
 use crate::watch::Watch;
-use crate::{PatternError, PluginsConfig};
 
 /// Why plugins cannot be served at all. A plugin that cannot be loaded is not such an error: it is in the report and in
 /// [`Plugins::problems`].

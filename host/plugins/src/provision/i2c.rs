@@ -8,13 +8,13 @@ use std::time::Duration;
 use os::I2cOperation;
 use parking_lot::Mutex;
 use plugin_protocol::I2C_BYTES;
+use plugin_protocol::text::{cut, one_line};
 use plugin_protocol::wit::i2c::{Host, I2cError};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use super::InstanceCall;
 use crate::i2c_grants::I2cGrant;
-use crate::text::{cut, one_line};
 
 /// How long a transfer may take, including the wait for the bus.
 const ANSWERED_WITHIN: Duration = Duration::from_secs(5);

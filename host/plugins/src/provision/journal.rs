@@ -14,7 +14,7 @@ use plugin_protocol::{
 };
 
 use super::{InstanceCall, Refusal};
-use crate::BodyError;
+use crate::body::BodyError;
 use crate::holdings::HeldResource;
 use crate::plugin_context::PluginContext;
 

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use plugin_protocol::text::cut;
 use plugin_protocol::{
     Handle, Parity, Provide, SERIAL_BYTES, SerialError, SerialOpen, SerialRead, SerialSettings,
     SerialWrite,
@@ -18,7 +19,6 @@ use tokio::time::{Instant, timeout_at};
 
 use super::{InstanceCall, Refusal};
 use crate::holdings::HeldResource;
-use crate::text::cut;
 
 /// The longest that a plugin may wait for something to be received.
 const LONGEST_READ: Duration = Duration::from_secs(60);
