@@ -39,7 +39,6 @@ mod http_grants;
 mod i2c_grants;
 mod identify;
 mod install_check;
-mod installation;
 mod installed_plugins;
 mod kept;
 mod keys;
@@ -96,7 +95,6 @@ pub use failure::FAILURES_FOR_AUTHORS;
 pub use grant::{GrantError, PolicyAddition};
 pub use grants::refused_imports;
 pub use install_check::{InstallCheckError, InstallDevice, check_install};
-pub use installation::PluginUpload;
 pub use installed_plugins::InstalledPlugins;
 pub use limits::Limits;
 pub use os_update::{OsCall, OsStatus, OsUpdateError};
@@ -111,7 +109,7 @@ pub use plugin_values::{
     GateVerdict, InstalledRelease, PendingUpdate, PluginEvent, Postponement, ServiceChange,
     TargetProgress,
 };
-pub use plugins::{Plugins, StartError, UNPINNED};
+pub use plugins::{PluginUpload, Plugins, StartError, UNPINNED};
 pub use policy::{PolicyError, policy_text};
 pub use policy_refusals::policy_refusals;
 pub use rollback::{Rollback, RollbackError, RollbackFolders, rollback};

@@ -1,5 +1,6 @@
 //! The plugins as seen by the rest of the supervisor.
 
+mod installation;
 mod start;
 
 use std::collections::BTreeMap;
@@ -27,7 +28,6 @@ use crate::boot_config::{self, BootComparison, BootConfigError, BootSetting};
 use crate::call;
 use crate::events::Events;
 use crate::identify::Identify;
-use crate::installation::InstallPlaces;
 use crate::os_update::{self, OsStatus, OsUpdateError};
 use crate::provision::led_memory::LedMemory;
 use crate::proxy;
@@ -35,6 +35,8 @@ use crate::recent_lines::RecentLines;
 use crate::route_match::{RouteLookup, RouteMatch};
 use crate::table::Table;
 
+use installation::InstallPlaces;
+pub use installation::PluginUpload;
 pub use start::StartError;
 
 /// What a person should know about a developer's device.
@@ -114,17 +116,9 @@ impl Plugins {
     }
 
     /// Waits until `is` holds for the table. Does not wait if the task that changes it has ended.
-    pub(crate) async fn until(&self, is: impl Fn(&Table) -> bool) {
+    async fn until(&self, is: impl Fn(&Table) -> bool) {
         let mut table = self.inner.table.clone();
         let _ = table.wait_for(|table| is(table)).await;
-    }
-
-    pub(crate) fn table(&self) -> Arc<Table> {
-        self.inner.table()
-    }
-
-    pub(crate) fn install_places(&self) -> &InstallPlaces {
-        &self.inner.install_places
     }
 
     /// Calls the plugin to answer a caller of this scope. The caller's key is no longer in the request. The call runs

@@ -7,13 +7,13 @@ use plugin_manifest::PatternError;
 use tokio::sync::{Notify, Semaphore, watch};
 use tokio::time::Instant;
 
+use super::installation::InstallPlaces;
 use super::{BackgroundTasks, Plugins, SharedPlugins, UNPINNED};
 use crate::actions::Actions;
 use crate::bounds;
 use crate::config::PluginsConfig;
 use crate::events::Events;
 use crate::identify::Identify;
-use crate::installation::InstallPlaces;
 use crate::kept::KeptVersions;
 use crate::loaded::LoadContext;
 use crate::loader::Loader;
