@@ -1,17 +1,20 @@
 //! The objects of the host that one instance holds, by handles that mean nothing to any other instance.
 
+pub(crate) mod journal;
+pub(crate) mod update_locks;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 use plugin_protocol::Handle;
 
-use crate::provision::Refusal;
-use crate::provision::gpio_lines::EdgeWatch;
-use crate::provision::journal::JournalSource;
-use crate::provision::led::Light;
-use crate::provision::serial::Port;
-use crate::provision::update_lock::Lock;
+use crate::hardware::gpio_lines::EdgeWatch;
+use crate::hardware::leds::Light;
+use crate::hardware::serial_port::Port;
+use crate::refusal::Refusal;
+use journal::JournalSource;
+use update_locks::Lock;
 
 /// How many objects an instance can hold at a time.
 const MOST: usize = 256;

@@ -8,13 +8,13 @@ use plugin_protocol::{Blueprint, FolderView, Limits};
 
 use crate::actions::Actions;
 use crate::config::HostServices;
+use crate::hardware::Hardware;
 use crate::identify::Identify;
 use crate::pins::Pin;
+use crate::plugin_fields::PluginFields;
+use crate::plugin_metrics::PluginMetrics;
 use crate::plugin_shares::PluginShare;
 use crate::policy::Grants;
-use crate::provision::hardware::Hardware;
-use crate::provision::metrics::PluginMetrics;
-use crate::provision::report::PluginFields;
 
 /// The data that all instances of one version of a plugin share.
 pub(crate) struct PluginContext {

@@ -14,8 +14,8 @@ use plugin_protocol::{
 };
 
 use crate::holdings::Holdings;
+use crate::holdings::journal::JournalBody;
 use crate::plugin_context::PluginContext;
-use crate::provision::journal::JournalBody;
 
 /// How many instances of one plugin can hold something at a time: more than any runtime has.
 const MOST: usize = 4096;
@@ -39,8 +39,7 @@ impl PluginHost {
     pub(crate) fn journal(&self, answer: &JournalAnswer) -> Option<JournalBody> {
         let holdings = self.instances.lock().get(&answer.instance).cloned()?;
         let source = holdings.journal(answer.reader).ok()?;
-        let plugin = Arc::clone(&self.context.name);
-        Some(JournalBody::new(source, answer.used, plugin))
+        Some(JournalBody::new(source, answer.used))
     }
 
     fn holdings(&self, instance: InstanceId) -> Option<Arc<Holdings>> {

@@ -5,10 +5,6 @@
 //! is not generated. Each call is checked here against the grants of the calling plugin, although only granted
 //! capabilities are linked: the calling instance belongs to the plugin, so its word is not trusted.
 
-pub(crate) mod gpio_lines;
-pub(crate) mod hardware;
-pub(crate) mod led_memory;
-
 include!("../../../wit/capabilities.rs");
 include!("../../../wit/modules.rs");
 capabilities!(modules [pub(crate)]);
@@ -17,32 +13,12 @@ use std::sync::Arc;
 
 use ::http::Method;
 use plugin_protocol::{
-    CapabilityAnswer as Answer, CapabilityCall as Call, Handle, IdentifyWindow, Origin, Provide,
+    CapabilityAnswer as Answer, CapabilityCall as Call, IdentifyWindow, Origin, Provide,
 };
 
 use crate::holdings::Holdings;
 use crate::plugin_context::PluginContext;
-use plugin_manifest::Capability;
-
-/// A call that no instance makes if only granted capabilities are linked for it: the call gets no answer, and the
-/// instance ends.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Refusal {
-    #[error(
-        "the plugin `{plugin}` called `{call}`, which takes the capability `{capability}`, and the policy does not grant it"
-    )]
-    Grant {
-        plugin: String,
-        call: &'static str,
-        capability: Capability,
-    },
-    #[error("the instance used {0:?}, which it does not hold or which is of another kind")]
-    Handle(Handle),
-    #[error(
-        "the instance acknowledged {used} bytes of a stream, which does not match what it received"
-    )]
-    Position { used: u64 },
-}
+use crate::refusal::Refusal;
 
 /// Returns the method of a plugin's request if it is one of `allowed`.
 fn method_of(name: &str, allowed: &[Method]) -> Option<Method> {

@@ -11,8 +11,8 @@ use tokio::time::timeout;
 use super::InstanceCall;
 use crate::blocking::BlockingShare;
 use crate::gpio_grants::{Direction, GpioGrant};
+use crate::hardware::gpio_lines::{EdgeWatch, GrantedLine};
 use crate::holdings::HeldResource;
-use crate::provision::gpio_lines::{EdgeWatch, GrantedLine};
 
 /// The longest that a plugin may wait for an edge.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);

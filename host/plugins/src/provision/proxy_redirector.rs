@@ -2,8 +2,9 @@
 
 use plugin_protocol::{Provide, ProxyAnswer, ProxyError, ProxyRequest};
 
-use super::{InstanceCall, Refusal};
+use super::InstanceCall;
 use crate::proxy;
+use crate::refusal::Refusal;
 
 impl Provide<ProxyRequest, Refusal> for InstanceCall<'_> {
     async fn provide(

@@ -7,7 +7,7 @@ use plugin_protocol::wit::report::FieldValue;
 use plugin_protocol::{
     ActionsCall, ApiError, ApiRequest, ApiSend, CallerScope, CloudQueue, CloudRecords, DbusCall,
     DbusError, DbusMethodCall, DeviceIdentity, DeviceState, FIELD_UNIT, GpioEdge, GpioRead,
-    GpioWaitEdge, GpioWrite, HostNameGet, HostNameSet, HttpRequest, HttpSend, I2cReadByte,
+    GpioWaitEdge, GpioWrite, Handle, HostNameGet, HostNameSet, HttpRequest, HttpSend, I2cReadByte,
     I2cReadWord, I2cWriteByte, I2cWriteRead, I2cWriteWord, Identify, IdentifyWindow, Identity,
     JournalError, JournalOpen, JournalOptions, JournalRead, LedError, LedNames, LedOpen, LedSet,
     LockAcquire, MetricsAddToCounter, MetricsSetGauge, OpenLed, Parity, Piece, ProxyCall,
@@ -20,13 +20,15 @@ use super::*;
 use crate::actions::Actions;
 use crate::bounds::{HOST_LINES_AT_ONCE, RESTARTS_AT_ONCE};
 use crate::config::{DataError, Device, NoCloud, PluginData, ValueChange};
+use crate::hardware::Hardware;
+use crate::hardware::led_memory::LedMemory;
+use crate::hardware::leds::Leds;
 use crate::identify::Identify as IdentifyAction;
 use crate::log_lines::PluginLogs;
+use crate::plugin_fields::{FieldBudget, PluginFields};
+use crate::plugin_metrics::PluginMetrics;
 use crate::plugin_shares::PluginShares;
 use crate::policy::Grants;
-use crate::provision::hardware::Hardware;
-use crate::provision::led::Leds;
-use crate::provision::led_memory::LedMemory;
 
 mod board;
 
@@ -127,8 +129,8 @@ impl Fixture {
                 i2c: Arc::new(crate::UnavailableService),
                 journal,
             }),
-            metrics: metrics::PluginMetrics::default(),
-            fields: report::PluginFields::new(&report::FieldBudget::default()),
+            metrics: PluginMetrics::default(),
+            fields: PluginFields::new(&FieldBudget::default()),
             hardware: Hardware {
                 leds: Leds {
                     folder: root.path().join("leds"),

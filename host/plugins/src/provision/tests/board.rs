@@ -9,7 +9,7 @@ use parking_lot::{Mutex, MutexGuard};
 use plugin_protocol::{GpioEdgeEvent, GpioError, I2cError};
 
 use super::*;
-use crate::provision::gpio_lines::GpioLines;
+use crate::hardware::gpio_lines::GpioLines;
 
 const DOOR: &str = r#"
 grants = ["gpio", "i2c"]
