@@ -158,7 +158,7 @@ fn respond(
             });
         }
         AnswerBody::Journal(answer) => {
-            if let Some(journal) = plugin.host.journal(&answer) {
+            if let Some(journal) = plugin.instances.journal(&answer) {
                 *response.body_mut() = Body::new(journal);
             }
         }

@@ -1,4 +1,4 @@
-//! The objects of the host that one instance holds, by handles that mean nothing to any other instance.
+//! The objects of the host that instances hold, by handles that mean nothing to any other instance.
 
 pub(crate) mod journal;
 pub(crate) mod update_locks;
@@ -7,17 +7,56 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use plugin_protocol::Handle;
+use plugin_protocol::{Handle, InstanceId, JournalAnswer};
 
 use crate::hardware::gpio_lines::EdgeWatch;
 use crate::hardware::leds::Light;
 use crate::hardware::serial_port::Port;
 use crate::refusal::Refusal;
-use journal::JournalSource;
+use journal::{JournalBody, JournalSource};
 use update_locks::Lock;
 
 /// How many objects an instance can hold at a time.
 const MOST: usize = 256;
+/// How many instances of one plugin can hold something at a time: more than any runtime has.
+const MOST_INSTANCES: usize = 4096;
+
+/// What each instance of one version of a plugin holds, if it has made calls.
+#[derive(Default)]
+pub(crate) struct InstanceHoldings(Mutex<HashMap<InstanceId, Arc<Holdings>>>);
+
+impl InstanceHoldings {
+    /// Returns what an instance holds, which may be nothing yet; `None` if too many instances hold something.
+    pub(crate) fn of(&self, instance: InstanceId) -> Option<Arc<Holdings>> {
+        let mut instances = self.0.lock();
+        if instances.len() >= MOST_INSTANCES && !instances.contains_key(&instance) {
+            return None;
+        }
+        Some(Arc::clone(instances.entry(instance).or_default()))
+    }
+
+    /// Returns the body for a stream of the journal that the plugin returned, if the plugin holds it.
+    pub(crate) fn journal(&self, answer: &JournalAnswer) -> Option<JournalBody> {
+        let holdings = self.0.lock().get(&answer.instance).cloned()?;
+        let source = holdings.journal(answer.reader).ok()?;
+        Some(JournalBody::new(source, answer.used))
+    }
+
+    /// Releases an object of an instance.
+    pub(crate) fn release(&self, instance: InstanceId, handle: Handle) {
+        let holdings = self.0.lock().get(&instance).cloned();
+        if let Some(holdings) = holdings {
+            holdings.release(handle);
+        }
+    }
+
+    /// Releases everything that an instance holds.
+    pub(crate) fn end(&self, instance: InstanceId) {
+        // This may take time, and must not delay the others.
+        let ended = self.0.lock().remove(&instance);
+        drop(ended);
+    }
+}
 
 /// The objects that an instance holds. Dropping it releases all of them.
 #[derive(Default)]

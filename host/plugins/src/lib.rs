@@ -44,6 +44,7 @@ mod installed_plugins;
 mod kept;
 mod keys;
 mod limits;
+mod load_context;
 mod loaded;
 mod loader;
 mod log_lines;

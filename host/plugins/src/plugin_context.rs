@@ -6,10 +6,8 @@ use std::sync::Arc;
 use plugin_manifest::{Manifest, Pattern};
 use plugin_protocol::{Blueprint, FolderView, Limits};
 
-use crate::actions::Actions;
 use crate::config::HostServices;
 use crate::hardware::Hardware;
-use crate::identify::Identify;
 use crate::pins::Pin;
 use crate::plugin_fields::PluginFields;
 use crate::plugin_metrics::PluginMetrics;
@@ -34,8 +32,6 @@ pub(crate) struct PluginContext {
     /// Its fields in the device's report to its cloud.
     pub(crate) fields: PluginFields,
     pub(crate) hardware: Hardware,
-    pub(crate) identify: Identify,
-    pub(crate) actions: Actions,
 }
 
 impl PluginContext {

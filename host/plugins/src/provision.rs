@@ -16,7 +16,9 @@ use plugin_protocol::{
     CapabilityAnswer as Answer, CapabilityCall as Call, IdentifyWindow, Origin, Provide,
 };
 
+use crate::actions::Actions;
 use crate::holdings::Holdings;
+use crate::identify::Identify;
 use crate::plugin_context::PluginContext;
 use crate::refusal::Refusal;
 
@@ -28,46 +30,34 @@ fn method_of(name: &str, allowed: &[Method]) -> Option<Method> {
 
 /// A call of an instance: the host carries it out for this plugin.
 pub(crate) struct InstanceCall<'a> {
-    plugin: &'a Arc<PluginContext>,
+    pub(crate) plugin: &'a Arc<PluginContext>,
     /// What the instance holds.
-    holdings: &'a Holdings,
+    pub(crate) holdings: &'a Holdings,
     /// Where the call that the instance serves comes from.
-    origin: &'a Origin,
+    pub(crate) origin: &'a Origin,
+    pub(crate) identify: &'a Identify,
+    pub(crate) actions: &'a Actions,
 }
 
-impl PluginContext {
-    /// Checks that the policy grants the plugin what the call requires.
-    fn check(&self, call: &Call) -> Result<(), Refusal> {
+impl InstanceCall<'_> {
+    /// Carries out the call if the policy grants the plugin what it requires.
+    pub(crate) async fn carry_out(&self, call: Call) -> Result<Answer, Refusal> {
         match call.capability() {
-            Some(capability) if !self.grants.grants.contains(&capability) => Err(Refusal::Grant {
-                plugin: self.name.to_string(),
-                call: call.name(),
-                capability,
-            }),
-            _ => Ok(()),
+            Some(capability) if !self.plugin.grants.grants.contains(&capability) => {
+                Err(Refusal::Grant {
+                    plugin: self.plugin.name.to_string(),
+                    call: call.name(),
+                    capability,
+                })
+            }
+            _ => call.provide(self).await,
         }
-    }
-
-    /// Carries out a call from an instance of the plugin that holds `holdings` and serves a call of this origin.
-    pub(crate) async fn provide(
-        self: &Arc<Self>,
-        holdings: &Holdings,
-        origin: &Origin,
-        call: Call,
-    ) -> Result<Answer, Refusal> {
-        self.check(&call)?;
-        let host = InstanceCall {
-            plugin: self,
-            holdings,
-            origin,
-        };
-        call.provide(&host).await
     }
 }
 
 impl Provide<IdentifyWindow, Refusal> for InstanceCall<'_> {
     async fn provide(&self, _: IdentifyWindow) -> Result<u32, Refusal> {
-        Ok(self.plugin.identify.remaining_ms())
+        Ok(self.identify.remaining_ms())
     }
 }
 

@@ -1,4 +1,4 @@
-//! Calls that the host refuses an instance.
+//! Calls of instances that the host refuses.
 
 use plugin_manifest::Capability;
 use plugin_protocol::Handle;

@@ -88,7 +88,7 @@ pub(crate) struct JournalBody {
 
 impl JournalBody {
     /// Creates the body from what comes after the `used` bytes that the plugin has read.
-    pub(crate) fn new(source: Arc<JournalSource>, used: u64) -> JournalBody {
+    pub(super) fn new(source: Arc<JournalSource>, used: u64) -> JournalBody {
         JournalBody { source, used }
     }
 }

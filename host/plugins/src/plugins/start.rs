@@ -19,7 +19,7 @@ use crate::hardware::led_memory::LedMemory;
 use crate::hardware::leds::Leds;
 use crate::identify::Identify;
 use crate::kept::KeptVersions;
-use crate::loaded::LoadContext;
+use crate::load_context::LoadContext;
 use crate::loader::Loader;
 use crate::log_lines::PluginLogs;
 use crate::pending_writes::PendingWrites;

@@ -16,6 +16,6 @@ impl Host for InstanceCall<'_> {
             )));
         }
         let origin = self.origin.through(&plugin.name);
-        plugin.actions.call_own(origin, &action, input).await
+        self.actions.call_own(origin, &action, input).await
     }
 }

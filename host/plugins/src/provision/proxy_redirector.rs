@@ -12,6 +12,6 @@ impl Provide<ProxyRequest, Refusal> for InstanceCall<'_> {
         ProxyRequest { call }: ProxyRequest,
     ) -> Result<Result<ProxyAnswer, ProxyError>, Refusal> {
         let origin = self.origin.through(&self.plugin.name);
-        Ok(proxy::call(&self.plugin.actions, origin, call).await)
+        Ok(proxy::call(self.actions, origin, call).await)
     }
 }

@@ -17,7 +17,6 @@ use plugin_protocol::{
 };
 
 use super::*;
-use crate::actions::Actions;
 use crate::bounds::{HOST_LINES_AT_ONCE, RESTARTS_AT_ONCE};
 use crate::config::{DataError, Device, NoCloud, PluginData, ValueChange};
 use crate::hardware::Hardware;
@@ -103,7 +102,6 @@ impl Fixture {
         let led = root.path().join("leds/ACT");
         fs::create_dir_all(&led).unwrap();
         fs::write(led.join("brightness"), "7\n").unwrap();
-        let actions = Actions::default();
         let device = Arc::<TestDevice>::default();
         let data = Arc::new(NoData {
             writes_left: AtomicUsize::new(usize::MAX),
@@ -139,8 +137,6 @@ impl Fixture {
                 gpio_lines: Arc::default(),
                 i2c_turns: Arc::default(),
             },
-            identify: IdentifyAction::new(&actions),
-            actions,
         };
         Fixture {
             context: Arc::new(context),
@@ -152,7 +148,7 @@ impl Fixture {
 
     async fn call(&self, holdings: &Holdings, call: impl Into<Call>) -> Result<Answer, Refusal> {
         let origin = Origin::outside(CallerScope::DeviceKey);
-        self.context.provide(holdings, &origin, call.into()).await
+        carry_out(&self.context, holdings, &origin, call.into()).await
     }
 
     async fn try_open_led(&self, holdings: &Holdings) -> Result<OpenLed, LedError> {
@@ -171,6 +167,24 @@ impl Fixture {
         let led = self.try_open_led(holdings).await;
         led.unwrap().light
     }
+}
+
+/// Carries out a call of an instance of the plugin, on a device without others.
+async fn carry_out(
+    plugin: &Arc<PluginContext>,
+    holdings: &Holdings,
+    origin: &Origin,
+    call: Call,
+) -> Result<Answer, Refusal> {
+    let actions = Actions::default();
+    let host = InstanceCall {
+        plugin,
+        holdings,
+        origin,
+        identify: &IdentifyAction::new(&actions),
+        actions: &actions,
+    };
+    host.carry_out(call).await
 }
 
 /// One call of each kind except [`IdentifyWindow`], which every plugin may call.
@@ -429,8 +443,8 @@ async fn a_plugin_requests_the_routes_that_the_policy_names_and_no_others() {
             body: Vec::new(),
         };
         let call = Call::from(ApiSend { request });
-        let context = &fixture.context;
-        match context.provide(&Holdings::default(), origin, call).await {
+        let holdings = Holdings::default();
+        match carry_out(&fixture.context, &holdings, origin, call).await {
             Ok(Answer::ApiSend(answer)) => answer,
             other => panic!("{other:?}"),
         }

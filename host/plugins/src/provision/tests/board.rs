@@ -118,7 +118,7 @@ impl TestBoard {
 impl Plugin {
     async fn call(&self, holdings: &Holdings, call: impl Into<Call>) -> Answer {
         let origin = Origin::outside(CallerScope::DeviceKey);
-        let answer = self.context.provide(holdings, &origin, call.into()).await;
+        let answer = carry_out(&self.context, holdings, &origin, call.into()).await;
         answer.unwrap()
     }
 
