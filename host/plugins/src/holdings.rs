@@ -94,38 +94,38 @@ impl Holdings {
         Ok(handle)
     }
 
-    /// Returns the result of `using` for the object with this handle.
-    pub(crate) fn with<R>(
+    /// Returns the object with this handle if it is of the kind that `of_kind` returns.
+    fn find<R>(
         &self,
         handle: Handle,
-        using: impl FnOnce(&mut HeldResource) -> Result<R, Refusal>,
-    ) -> Result<R, Refusal> {
-        let mut table = self.0.lock();
-        let holding = table.things.get_mut(&handle);
-        using(holding.ok_or(Refusal::Handle(handle))?)
+        of_kind: impl FnOnce(&HeldResource) -> Option<&Arc<R>>,
+    ) -> Result<Arc<R>, Refusal> {
+        let table = self.0.lock();
+        let found = table.things.get(&handle).and_then(of_kind);
+        found.cloned().ok_or(Refusal::Handle(handle))
     }
 
     /// Returns the LED with this handle.
     pub(crate) fn light(&self, handle: Handle) -> Result<Arc<Mutex<Light>>, Refusal> {
-        self.with(handle, |holding| match holding {
-            HeldResource::Light(light) => Ok(Arc::clone(light)),
-            _ => Err(Refusal::Handle(handle)),
+        self.find(handle, |holding| match holding {
+            HeldResource::Light(light) => Some(light),
+            _ => None,
         })
     }
 
     /// Returns the reader of the journal with this handle.
     pub(crate) fn journal(&self, handle: Handle) -> Result<Arc<JournalSource>, Refusal> {
-        self.with(handle, |holding| match holding {
-            HeldResource::Journal(source) => Ok(Arc::clone(source)),
-            _ => Err(Refusal::Handle(handle)),
+        self.find(handle, |holding| match holding {
+            HeldResource::Journal(source) => Some(source),
+            _ => None,
         })
     }
 
     /// Returns the serial port with this handle.
     pub(crate) fn serial(&self, handle: Handle) -> Result<Arc<Port>, Refusal> {
-        self.with(handle, |holding| match holding {
-            HeldResource::Serial(port) => Ok(Arc::clone(port)),
-            _ => Err(Refusal::Handle(handle)),
+        self.find(handle, |holding| match holding {
+            HeldResource::Serial(port) => Some(port),
+            _ => None,
         })
     }
 
