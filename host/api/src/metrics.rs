@@ -187,7 +187,7 @@ fn put_plugins(text: &mut Exposition, plugins: &[PluginStats]) {
 }
 
 /// Adds the metrics that plugins themselves report. The `__` keeps their names apart
-/// (`host/plugins/src/provision/metrics.rs`).
+/// (`host/plugins/src/plugin_metrics.rs`).
 fn put_plugin_metrics(text: &mut Exposition, plugins: &[PluginStats]) {
     for plugin in plugins {
         let help = format!("Reported by the plugin {}.", plugin.name);

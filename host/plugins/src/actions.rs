@@ -10,13 +10,13 @@ use std::sync::{Arc, Weak};
 
 use parking_lot::RwLock;
 use plugin_manifest::Action;
+use plugin_protocol::text::{LONGEST, cut, one_line};
 use plugin_protocol::{
     ACTION_BYTES, ActionAnswer, ActionCall, Failure, Origin, OwnActionError, OwnCall,
 };
 use tokio::time::{Instant, timeout_at};
 
 use crate::loaded::LoadedPlugin;
-use crate::text::{LONGEST, cut, one_line};
 
 /// How many plugins can wait for each other. Each occupies a place in the pool, and a circle of them would occupy all
 /// places.

@@ -9,7 +9,7 @@ use http_body::Frame;
 use plugin_protocol::AnswerStream;
 use tokio::sync::OwnedSemaphorePermit;
 
-use crate::BodyError;
+use crate::body::BodyError;
 use crate::loaded::LoadedPlugin;
 use crate::request_body::RequestFault;
 

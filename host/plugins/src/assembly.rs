@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use plugin_protocol::text::{LONGEST, one_line};
+
 use crate::loaded::LoadedPlugin;
 use crate::pins::Pin;
 use crate::routes::{ReservedRoutes, overlap};
 use crate::table::{Entry, FileStanding, PolicyStanding, Table, UnservedContent};
-use crate::text::{LONGEST, one_line};
 use plugin_manifest::{Action, Manifest};
 
 /// A table under construction.

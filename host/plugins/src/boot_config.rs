@@ -2,11 +2,11 @@
 //!
 //! A provider's answer is as hostile as anything from a plugin: it is cut to what a person can read.
 
+use plugin_protocol::text::cut;
 use plugin_protocol::{ActionAnswer, ActionCall, BootAnswer, BootCall, CallerScope, Origin};
 pub use plugin_protocol::{BootComparison, BootSetting};
 
 use crate::actions::{ActionError, Actions};
-use crate::text::cut;
 
 /// The most settings that are read of a comparison or a configuration.
 const COUNT: usize = 1024;

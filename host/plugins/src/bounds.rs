@@ -6,6 +6,7 @@
 //! memory      linear memory of all instances     memory_of_board, or `memory_mib` in `[bounds]` of the policy; half for one
 //! waiting     for a place, a turn or memory      PATIENCE of `host/plugin-protocol`
 //! starting    ahead of calls, for each plugin    START_WITHIN of `host/plugin-runtime`
+//! files       read, in all plugin folders        MOST_FILES
 //! log         lines, by plugin and over all      LINES_AT_ONCE, LINES_A_SECOND; half for one
 //! failures    lines and events about calls that failed, by plugin and over all FAILURES_AT_ONCE, FAILURES_A_SECOND; half for one
 //! host lines  about what plugins make the host do, by plugin and over all HOST_LINES_AT_ONCE, HOST_LINES_A_SECOND; half for one
@@ -25,6 +26,8 @@
 pub(crate) const LEAST_MEMORY: usize = 2 * compiled_code::PLUGIN_MEMORY;
 /// The fraction of a board's memory that plugins get.
 const MEMORY_PART: u64 = 8;
+/// How many files are read, in all plugin folders together.
+pub(crate) const MOST_FILES: usize = 512;
 /// Lines that all plugins may write to the log at once after writing none for a while: as many as eight calls may
 /// write.
 pub(crate) const LINES_AT_ONCE: u32 = 800;

@@ -11,6 +11,7 @@ use std::task::Poll;
 use bytes::Bytes;
 use http::{HeaderValue, Method, Request, Response, StatusCode, header};
 use plugin_manifest::route_method;
+use plugin_protocol::text::{self, one_line};
 use plugin_protocol::{
     AnswerBody, CallUsage, CallerScope, Failure, GuestAnswer, GuestError, GuestRequest, Origin,
     Outcome, RequestHead, ServedCall,
@@ -18,14 +19,12 @@ use plugin_protocol::{
 use tokio::sync::OwnedSemaphorePermit;
 use tracing::Instrument as _;
 
-use crate::Body;
 use crate::answer_body::AnswerPieces;
-use crate::body;
+use crate::body::{self, Body};
 use crate::failure::{failed, failed_response};
 use crate::loaded::LoadedPlugin;
 use crate::request_body::{self, RequestFault};
 use crate::route_match::RouteMatch;
-use crate::text::{self, one_line};
 
 /// The longest error code that is logged, in bytes.
 const CODE: usize = 64;
@@ -159,7 +158,7 @@ fn respond(
             });
         }
         AnswerBody::Journal(answer) => {
-            if let Some(journal) = plugin.host.journal(&answer) {
+            if let Some(journal) = plugin.instances.journal(&answer) {
                 *response.body_mut() = Body::new(journal);
             }
         }

@@ -19,6 +19,7 @@ use std::time::Duration;
 use device_types::PluginLogLevel;
 use parking_lot::Mutex;
 use plugin_manifest::EventKind;
+use plugin_protocol::text::cut;
 use plugin_protocol::{
     ActionAnswer, ActionCall, CallerScope, EventAnswer, EventCall, Origin, kind_of_event,
 };
@@ -27,7 +28,6 @@ use tokio::task::AbortHandle;
 
 use crate::actions::perform;
 use crate::loaded::LoadedPlugin;
-use crate::text::cut;
 use gates::Gates;
 use pending::PendingEvents;
 

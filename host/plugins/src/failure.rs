@@ -3,10 +3,9 @@
 use http::{Response, StatusCode, header};
 use plugin_manifest::LIMITS;
 use plugin_protocol::Failure;
+use plugin_protocol::text::{LONGEST, one_line};
 
-use crate::Body;
-use crate::body;
-use crate::text::{LONGEST, one_line};
+use crate::body::{self, Body};
 
 /// The most of a trace that is logged, in bytes.
 const TRACE: usize = 1 << 10;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use plugin_protocol::text::{LONGEST, one_line};
 use plugin_protocol::{ActionAnswer, ActionCall, Failure, Origin};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -12,7 +13,6 @@ use tokio::time::Instant;
 
 use crate::actions::{ActionError, Actions};
 use crate::loaded::LoadedPlugin;
-use crate::text::{LONGEST, one_line};
 use plugin_manifest::Action;
 
 /// How long the device identifies itself after the latest request (docs/spec/device.md#v1-blink).

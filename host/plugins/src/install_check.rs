@@ -6,14 +6,15 @@ use std::path::Path;
 
 use semver::Version;
 
-use crate::PluginData;
+use crate::admission::{DeviceRules, PluginFile};
 use crate::assembly::{PluginClaims, conflict};
+use crate::config::PluginData;
 use crate::grant::PolicyAddition;
 use crate::installed_plugins::InstalledPlugins;
 use crate::newest;
 use crate::owners;
 use crate::placement::Placement;
-use crate::policy::{DeviceRules, Grants, PluginFile};
+use crate::policy::Grants;
 use crate::source_file::SourceFile;
 
 /// Why the device would refuse the plugin.
@@ -157,8 +158,8 @@ mod tests {
     use std::path::PathBuf;
 
     use super::*;
+    use crate::config::{DataError, ValueChange};
     use crate::placement::install_folder;
-    use crate::{DataError, ValueChange};
 
     /// Stores the newest version of each plugin that was loaded because of a signature.
     struct Newest(Option<&'static str>);

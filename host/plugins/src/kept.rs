@@ -22,7 +22,7 @@ use crate::settled_file::bytes;
 const FOLDER: &str = "plugin-versions";
 /// The list of the versions, in that folder.
 const INDEX: &str = "index.json";
-/// The longest list, in bytes: [`crate::settled_file::MOST_FILES`] with the longest paths that Linux has.
+/// The longest list, in bytes: [`crate::bounds::MOST_FILES`] with the longest paths that Linux has.
 const INDEX_SIZE: u64 = 4 << 20;
 /// The most bytes of all kept components together.
 const TOTAL: u64 = 256 << 20;

@@ -10,6 +10,7 @@
 #![warn(missing_docs)]
 
 mod actions;
+mod admission;
 mod answer_body;
 mod api_grants;
 mod assembly;
@@ -32,17 +33,18 @@ mod file_with_signature;
 mod gpio_grants;
 mod grant;
 mod grants;
+mod hardware;
 mod hardware_names;
 mod holdings;
 mod http_grants;
 mod i2c_grants;
 mod identify;
 mod install_check;
-mod installation;
 mod installed_plugins;
 mod kept;
 mod keys;
 mod limits;
+mod load_context;
 mod loaded;
 mod loader;
 mod log_lines;
@@ -54,7 +56,9 @@ mod pending_writes;
 mod pins;
 mod placement;
 mod plugin_context;
+mod plugin_fields;
 mod plugin_host;
+mod plugin_metrics;
 mod plugin_shares;
 mod plugins;
 mod policy;
@@ -62,6 +66,7 @@ mod policy_refusals;
 mod provision;
 mod proxy;
 mod recent_lines;
+mod refusal;
 mod reload;
 mod request_body;
 mod rollback;
@@ -79,8 +84,6 @@ mod trust;
 mod unavailable_service;
 mod watch;
 
-use plugin_protocol::text;
-
 pub use body::{Body, BodyError};
 pub use boot_config::{BootComparison, BootConfigError, BootSetting};
 pub use bounds::{HTTP_REQUESTS, memory_of_board};
@@ -97,7 +100,6 @@ pub use failure::FAILURES_FOR_AUTHORS;
 pub use grant::{GrantError, PolicyAddition};
 pub use grants::refused_imports;
 pub use install_check::{InstallCheckError, InstallDevice, check_install};
-pub use installation::PluginUpload;
 pub use installed_plugins::InstalledPlugins;
 pub use limits::Limits;
 pub use os_update::{OsCall, OsStatus, OsUpdateError};
@@ -112,7 +114,7 @@ pub use plugin_values::{
     GateVerdict, InstalledRelease, PendingUpdate, PluginEvent, Postponement, ServiceChange,
     TargetProgress,
 };
-pub use plugins::{Plugins, StartError, UNPINNED};
+pub use plugins::{PluginUpload, Plugins, StartError, UNPINNED};
 pub use policy::{PolicyError, policy_text};
 pub use policy_refusals::policy_refusals;
 pub use rollback::{Rollback, RollbackError, RollbackFolders, rollback};

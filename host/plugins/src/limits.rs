@@ -81,7 +81,7 @@ mod tests {
             range.most as usize
         };
         assert_eq!(most("memory_mib") << 20, compiled_code::PLUGIN_MEMORY);
-        // What `LoadContext::load` allows with as many places as a device has: half of them.
+        // What `LoadContext::link` allows with as many places as a device has: half of them.
         assert_eq!(most("concurrency"), crate::DEFAULT_SLOTS / 2);
     }
 }

@@ -18,20 +18,22 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plugin_protocol::GuestCode;
+use plugin_protocol::text::cut;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use crate::assembly::{Assembly, ExpectedPlugin};
+use crate::bounds::MOST_FILES;
 use crate::claims::Claims;
 use crate::file_record::{FileRecord, LoadFailure, NativeCode, Task};
 use crate::kept::KeptVersions;
-use crate::loaded::{Counters, LoadContext};
+use crate::load_context::LoadContext;
+use crate::loaded::Counters;
 use crate::newest::NewestVersions;
 use crate::routes::ReservedRoutes;
-use crate::settled_file::{FileHead, MOST_FILES, PluginFolders, Stamp, plugin_files, read_head};
+use crate::settled_file::{FileHead, PluginFolders, Stamp, plugin_files, read_head};
 use crate::table::{FileStanding, Table};
-use crate::text::cut;
 use policy_state::PolicyState;
 use verdict::Verdict;
 

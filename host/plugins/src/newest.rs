@@ -9,7 +9,7 @@ use plugin_manifest::Manifest;
 use semver::Version;
 use tokio_util::task::TaskTracker;
 
-use crate::{PluginData, ValueChange};
+use crate::config::{PluginData, ValueChange};
 
 /// The key under which a version is stored.
 const KEY: &str = "newest-version";
@@ -93,7 +93,7 @@ fn owner(plugin: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::DataError;
+    use crate::config::DataError;
 
     use super::*;
 

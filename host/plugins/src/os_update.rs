@@ -4,11 +4,11 @@
 //! version is an error.
 
 use model::{IdError, OsVersion};
+use plugin_protocol::text::cut;
 use plugin_protocol::{ActionAnswer, ActionCall, CallerScope, Origin, OsAnswer};
 pub use plugin_protocol::{OsCall, OsStatus};
 
 use crate::actions::{ActionError, Actions};
-use crate::text::cut;
 
 /// The most characters of an invalid version that an error shows.
 const LONGEST_EXCERPT: usize = 40;

@@ -16,7 +16,7 @@ use notify::{Event, event::Flag};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use crate::settled_file::MOST_FILES;
+use crate::bounds::MOST_FILES;
 
 /// How long a file that is not closed is left alone after its last change. Longer than a copy can stall on a slow disk
 /// or network.

@@ -6,15 +6,13 @@ use std::sync::Arc;
 use plugin_manifest::{Manifest, Pattern};
 use plugin_protocol::{Blueprint, FolderView, Limits};
 
-use crate::actions::Actions;
 use crate::config::HostServices;
-use crate::identify::Identify;
+use crate::hardware::Hardware;
 use crate::pins::Pin;
+use crate::plugin_fields::PluginFields;
+use crate::plugin_metrics::PluginMetrics;
 use crate::plugin_shares::PluginShare;
 use crate::policy::Grants;
-use crate::provision::hardware::Hardware;
-use crate::provision::metrics::PluginMetrics;
-use crate::provision::report::PluginFields;
 
 /// The data that all instances of one version of a plugin share.
 pub(crate) struct PluginContext {
@@ -34,8 +32,6 @@ pub(crate) struct PluginContext {
     /// Its fields in the device's report to its cloud.
     pub(crate) fields: PluginFields,
     pub(crate) hardware: Hardware,
-    pub(crate) identify: Identify,
-    pub(crate) actions: Actions,
 }
 
 impl PluginContext {

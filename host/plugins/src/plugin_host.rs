@@ -1,55 +1,28 @@
 //! The host of one plugin, as its instances reach it from where they run.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use device_types::PluginLogLevel;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
-use parking_lot::Mutex;
+use plugin_protocol::text::{LONGEST, one_line};
 use plugin_protocol::{
-    CallRefusal, CapabilityAnswer, CapabilityCall, Handle, HostCalls, InstanceId, JournalAnswer,
-    LogEntry, LogLevel, ServedCall,
+    CallRefusal, CapabilityAnswer, CapabilityCall, Handle, HostCalls, InstanceId, LogEntry,
+    LogLevel, ServedCall,
 };
 
-use crate::holdings::Holdings;
+use crate::actions::Actions;
+use crate::holdings::InstanceHoldings;
+use crate::identify::Identify;
 use crate::plugin_context::PluginContext;
-use crate::provision::journal::JournalBody;
-use crate::text::{LONGEST, one_line};
-
-/// How many instances of one plugin can hold something at a time: more than any runtime has.
-const MOST: usize = 4096;
+use crate::provision::InstanceCall;
 
 /// The host's end for all instances of one version of a plugin.
 pub(crate) struct PluginHost {
     pub(crate) context: Arc<PluginContext>,
-    /// What each instance holds, if it has made calls.
-    instances: Mutex<HashMap<InstanceId, Arc<Holdings>>>,
-}
-
-impl PluginHost {
-    pub(crate) fn new(context: PluginContext) -> PluginHost {
-        PluginHost {
-            context: Arc::new(context),
-            instances: Mutex::default(),
-        }
-    }
-
-    /// Returns the body for a stream of the journal that a plugin returned, if the plugin holds it.
-    pub(crate) fn journal(&self, answer: &JournalAnswer) -> Option<JournalBody> {
-        let holdings = self.instances.lock().get(&answer.instance).cloned()?;
-        let source = holdings.journal(answer.reader).ok()?;
-        let plugin = Arc::clone(&self.context.name);
-        Some(JournalBody::new(source, answer.used, plugin))
-    }
-
-    fn holdings(&self, instance: InstanceId) -> Option<Arc<Holdings>> {
-        let mut instances = self.instances.lock();
-        if instances.len() >= MOST && !instances.contains_key(&instance) {
-            return None;
-        }
-        Some(Arc::clone(instances.entry(instance).or_default()))
-    }
+    pub(crate) instances: Arc<InstanceHoldings>,
+    pub(crate) identify: Identify,
+    pub(crate) actions: Actions,
 }
 
 impl HostCalls for PluginHost {
@@ -59,27 +32,30 @@ impl HostCalls for PluginHost {
         serving: &ServedCall,
         call: CapabilityCall,
     ) -> BoxFuture<'static, Result<CapabilityAnswer, CallRefusal>> {
-        let holdings = self.holdings(instance);
+        let holdings = self.instances.of(instance);
         let (context, origin) = (Arc::clone(&self.context), serving.origin.clone());
+        let (identify, actions) = (self.identify.clone(), self.actions.clone());
         async move {
             let holdings = holdings.ok_or_else(|| "too many instances call the host".to_owned())?;
-            let answer = context.provide(&holdings, &origin, call).await;
+            let host = InstanceCall {
+                plugin: &context,
+                holdings: &holdings,
+                origin: &origin,
+                identify: &identify,
+                actions: &actions,
+            };
+            let answer = host.carry_out(call).await;
             answer.map_err(|refusal| refusal.to_string().into())
         }
         .boxed()
     }
 
     fn release(&self, instance: InstanceId, handle: Handle) {
-        let holdings = self.instances.lock().get(&instance).cloned();
-        if let Some(holdings) = holdings {
-            holdings.release(handle);
-        }
+        self.instances.release(instance, handle);
     }
 
     fn end(&self, instance: InstanceId) {
-        // This may take time, and must not delay the others.
-        let ended = self.instances.lock().remove(&instance);
-        drop(ended);
+        self.instances.end(instance);
     }
 
     fn log(&self, entry: LogEntry) {

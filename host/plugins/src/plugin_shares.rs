@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 
 use crate::blocking::BlockingShare;
 use crate::log_lines::{LogShare, PluginLogs};
-use crate::provision::report::FieldBudget;
+use crate::plugin_fields::FieldBudget;
 
 /// What all plugins share.
 pub(crate) struct PluginShares {

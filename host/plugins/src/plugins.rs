@@ -1,5 +1,6 @@
 //! The plugins as seen by the rest of the supervisor.
 
+mod installation;
 mod start;
 
 use std::collections::BTreeMap;
@@ -10,8 +11,10 @@ use bytes::Bytes;
 use device_types::{PluginField, PluginLog, PluginReport, PluginRoutes, PluginStats};
 use http::{Method, Request, Response};
 use parking_lot::Mutex;
+use plugin_manifest::Action;
 use plugin_protocol::{
-    BootCall, GuestRuntime, Origin, OsCall, OwnActionError, ProxyAnswer, ProxyCall, ProxyError,
+    BootCall, CallerScope, GuestRuntime, Origin, OsCall, OwnActionError, ProxyAnswer, ProxyCall,
+    ProxyError,
 };
 use plugin_values::{GateVerdict, InstalledRelease, PendingUpdate, PluginEvent, Postponement};
 use tokio::sync::watch;
@@ -20,22 +23,20 @@ use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
 use crate::actions::Actions;
-use crate::boot_config;
+use crate::body::Body;
+use crate::boot_config::{self, BootComparison, BootConfigError, BootSetting};
 use crate::call;
 use crate::events::Events;
+use crate::hardware::led_memory::LedMemory;
 use crate::identify::Identify;
-use crate::installation::InstallPlaces;
-use crate::os_update;
-use crate::provision::led_memory::LedMemory;
+use crate::os_update::{self, OsStatus, OsUpdateError};
 use crate::proxy;
 use crate::recent_lines::RecentLines;
 use crate::route_match::{RouteLookup, RouteMatch};
 use crate::table::Table;
-use crate::{
-    Action, Body, BootComparison, BootConfigError, BootSetting, CallerScope, OsStatus,
-    OsUpdateError,
-};
 
+use installation::InstallPlaces;
+pub use installation::PluginUpload;
 pub use start::StartError;
 
 /// What a person should know about a developer's device.
@@ -115,17 +116,9 @@ impl Plugins {
     }
 
     /// Waits until `is` holds for the table. Does not wait if the task that changes it has ended.
-    pub(crate) async fn until(&self, is: impl Fn(&Table) -> bool) {
+    async fn until(&self, is: impl Fn(&Table) -> bool) {
         let mut table = self.inner.table.clone();
         let _ = table.wait_for(|table| is(table)).await;
-    }
-
-    pub(crate) fn table(&self) -> Arc<Table> {
-        self.inner.table()
-    }
-
-    pub(crate) fn install_places(&self) -> &InstallPlaces {
-        &self.inner.install_places
     }
 
     /// Calls the plugin to answer a caller of this scope. The caller's key is no longer in the request. The call runs

@@ -53,7 +53,6 @@
 //! hold_minutes = 120          # its gates hold up an update for no longer; an hour where it is left out
 //! ```
 
-mod admission;
 mod file;
 mod grants;
 
@@ -69,7 +68,6 @@ use crate::pins::Pin;
 use crate::signature::Signatures;
 use crate::stock::{StockPlugin, StockPlugins};
 
-pub(crate) use admission::{DeviceRules, PluginFile};
 use file::parse;
 pub use file::{PolicyError, policy_text};
 pub(crate) use grants::Grants;
@@ -77,7 +75,7 @@ pub(crate) use grants::Grants;
 /// The policy of the device, with the stock plugins of its layout.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Policy {
-    files: PolicyFiles,
+    pub(crate) files: PolicyFiles,
     owner: OwnerPolicy,
     stock: StockPlugins,
 }

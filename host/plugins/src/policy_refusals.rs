@@ -3,7 +3,8 @@
 
 use std::path::Path;
 
-use crate::policy::{DeviceRules, PluginFile, Policy, PolicyError, PolicyFiles};
+use crate::admission::{DeviceRules, PluginFile};
+use crate::policy::{Policy, PolicyError, PolicyFiles};
 use crate::source_file::SourceFile;
 
 /// Returns the reasons for which a device with the policy in this text refuses the plugin, the one that the device itself

@@ -5,10 +5,6 @@
 //! is not generated. Each call is checked here against the grants of the calling plugin, although only granted
 //! capabilities are linked: the calling instance belongs to the plugin, so its word is not trusted.
 
-pub(crate) mod gpio_lines;
-pub(crate) mod hardware;
-pub(crate) mod led_memory;
-
 include!("../../../wit/capabilities.rs");
 include!("../../../wit/modules.rs");
 capabilities!(modules [pub(crate)]);
@@ -17,32 +13,14 @@ use std::sync::Arc;
 
 use ::http::Method;
 use plugin_protocol::{
-    CapabilityAnswer as Answer, CapabilityCall as Call, Handle, IdentifyWindow, Origin, Provide,
+    CapabilityAnswer as Answer, CapabilityCall as Call, IdentifyWindow, Origin, Provide,
 };
 
+use crate::actions::Actions;
 use crate::holdings::Holdings;
+use crate::identify::Identify;
 use crate::plugin_context::PluginContext;
-use plugin_manifest::Capability;
-
-/// A call that no instance makes if only granted capabilities are linked for it: the call gets no answer, and the
-/// instance ends.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Refusal {
-    #[error(
-        "the plugin `{plugin}` called `{call}`, which takes the capability `{capability}`, and the policy does not grant it"
-    )]
-    Grant {
-        plugin: String,
-        call: &'static str,
-        capability: Capability,
-    },
-    #[error("the instance used {0:?}, which it does not hold or which is of another kind")]
-    Handle(Handle),
-    #[error(
-        "the instance acknowledged {used} bytes of a stream, which does not match what it received"
-    )]
-    Position { used: u64 },
-}
+use crate::refusal::Refusal;
 
 /// Returns the method of a plugin's request if it is one of `allowed`.
 fn method_of(name: &str, allowed: &[Method]) -> Option<Method> {
@@ -52,46 +30,34 @@ fn method_of(name: &str, allowed: &[Method]) -> Option<Method> {
 
 /// A call of an instance: the host carries it out for this plugin.
 pub(crate) struct InstanceCall<'a> {
-    plugin: &'a Arc<PluginContext>,
+    pub(crate) plugin: &'a Arc<PluginContext>,
     /// What the instance holds.
-    holdings: &'a Holdings,
+    pub(crate) holdings: &'a Holdings,
     /// Where the call that the instance serves comes from.
-    origin: &'a Origin,
+    pub(crate) origin: &'a Origin,
+    pub(crate) identify: &'a Identify,
+    pub(crate) actions: &'a Actions,
 }
 
-impl PluginContext {
-    /// Checks that the policy grants the plugin what the call requires.
-    fn check(&self, call: &Call) -> Result<(), Refusal> {
+impl InstanceCall<'_> {
+    /// Carries out the call if the policy grants the plugin what it requires.
+    pub(crate) async fn carry_out(&self, call: Call) -> Result<Answer, Refusal> {
         match call.capability() {
-            Some(capability) if !self.grants.grants.contains(&capability) => Err(Refusal::Grant {
-                plugin: self.name.to_string(),
-                call: call.name(),
-                capability,
-            }),
-            _ => Ok(()),
+            Some(capability) if !self.plugin.grants.grants.contains(&capability) => {
+                Err(Refusal::Grant {
+                    plugin: self.plugin.name.to_string(),
+                    call: call.name(),
+                    capability,
+                })
+            }
+            _ => call.provide(self).await,
         }
-    }
-
-    /// Carries out a call from an instance of the plugin that holds `holdings` and serves a call of this origin.
-    pub(crate) async fn provide(
-        self: &Arc<Self>,
-        holdings: &Holdings,
-        origin: &Origin,
-        call: Call,
-    ) -> Result<Answer, Refusal> {
-        self.check(&call)?;
-        let host = InstanceCall {
-            plugin: self,
-            holdings,
-            origin,
-        };
-        call.provide(&host).await
     }
 }
 
 impl Provide<IdentifyWindow, Refusal> for InstanceCall<'_> {
     async fn provide(&self, _: IdentifyWindow) -> Result<u32, Refusal> {
-        Ok(self.plugin.identify.remaining_ms())
+        Ok(self.identify.remaining_ms())
     }
 }
 

@@ -1,9 +1,9 @@
 //! The action `proxy-redirector` (`wit/proxy-redirector.wit`), which plugins call in each other.
 
+use plugin_protocol::text::cut;
 use plugin_protocol::{ActionAnswer, ActionCall, Origin, ProxyAnswer, ProxyCall, ProxyError};
 
 use crate::actions::{ActionError, Actions};
-use crate::text::cut;
 
 /// Calls the provider, and returns its answer with texts that are cut to what a person can read.
 pub(crate) async fn call(
@@ -30,8 +30,9 @@ fn bounded(error: ProxyError) -> ProxyError {
 
 #[cfg(test)]
 mod tests {
+    use plugin_protocol::text::LONGEST;
+
     use super::*;
-    use crate::text::LONGEST;
 
     #[test]
     fn a_providers_error_is_no_longer_than_any_other() {

@@ -8,8 +8,7 @@ use std::sync::Arc;
 use device_types::{Moment, PluginLog, PluginLogLevel, PluginLogLine};
 use parking_lot::Mutex;
 
-use crate::bounds::{RECENT_BYTES, RECENT_BYTES_OF_ALL, RECENT_LINES};
-use crate::settled_file::MOST_FILES;
+use crate::bounds::{MOST_FILES, RECENT_BYTES, RECENT_BYTES_OF_ALL, RECENT_LINES};
 
 /// The last lines of all plugins. Cloning shares them.
 #[derive(Debug, Clone, Default)]
@@ -113,8 +112,9 @@ impl PluginLines {
 
 #[cfg(test)]
 mod tests {
+    use plugin_protocol::text::LONGEST;
+
     use super::*;
-    use crate::text::LONGEST;
 
     fn add(lines: &RecentLines, plugin: &str, message: impl Into<String>) {
         lines.add(plugin, PluginLogLevel::Info, message.into());

@@ -9,8 +9,8 @@ use tokio::time::Instant;
 
 use crate::actions::Actions;
 use crate::events::Events;
+use crate::hardware::gpio_lines::GpioLines;
 use crate::loader::Loader;
-use crate::provision::gpio_lines::GpioLines;
 use crate::recent_lines::RecentLines;
 use crate::table::Table;
 use crate::watch::Watch;

@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 use model::error_chain;
 use semver::Version;
 
+use crate::admission::{DeviceRules, PluginFile};
 use crate::file_with_signature::{ReplaceError, replace};
 use crate::kept::KeptVersions;
-use crate::policy::{DeviceRules, PluginFile, Policy, PolicyFiles, policy_text};
+use crate::policy::{Policy, PolicyFiles, policy_text};
 use crate::section_merge::with_digest;
 use crate::settled_file::{bytes, plugin_files};
 use crate::signature::{self, Signatures};

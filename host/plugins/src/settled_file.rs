@@ -12,7 +12,8 @@ use semver::Version;
 use signatures::PublicKey;
 use tokio::sync::Semaphore;
 
-use crate::PluginData;
+use crate::bounds::MOST_FILES;
+use crate::config::PluginData;
 use crate::newest;
 use crate::owners;
 use crate::pending_writes::PendingWrites;
@@ -25,8 +26,6 @@ pub(crate) const SIZE: u64 = 64 << 20;
 const SETTLED: Duration = Duration::from_millis(50);
 /// How often it is checked until then.
 const LOOKS: u32 = 100;
-/// How many files are read, in all folders together.
-pub(crate) const MOST_FILES: usize = 512;
 
 /// The folders whose files are plugins.
 pub(crate) struct PluginFolders {

@@ -8,13 +8,13 @@ use std::time::Duration;
 use futures::future::join_all;
 use parking_lot::Mutex;
 use plugin_manifest::EventKind;
+use plugin_protocol::text::{LONGEST as LONGEST_TEXT, one_line};
 use plugin_protocol::{EventAnswer, EventCall};
 use plugin_values::{GateVerdict, InstalledRelease, PendingUpdate, Postponement};
 use tokio::time::Instant;
 
 use super::{Events, call_for_event};
 use crate::loaded::LoadedPlugin;
-use crate::text::{LONGEST as LONGEST_TEXT, one_line};
 
 /// How long a gate may take to answer. An update waits for the answer.
 const ANSWERED_WITHIN: Duration = Duration::from_secs(10);

@@ -4,10 +4,11 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use plugin_manifest::WrittenLimits;
-use plugin_protocol::{GuestRequest, Outcome};
+use plugin_protocol::{Blueprint, ComponentFacts, GuestRequest, HostCalls, Outcome};
 
 use super::*;
 use crate::bounds::{FAILURES_A_SECOND, FAILURES_AT_ONCE, HOST_LINES_AT_ONCE};
+use crate::limits;
 use crate::provision::tests::Fixture;
 
 /// Where a plugin runs whose actions do nothing, and end when the test lets them.
@@ -57,18 +58,16 @@ impl GuestCode for FakeCode {
 
 /// Returns the plugin of `fixture`, with one place for calls, as if it ran there.
 pub(crate) fn loaded_plugin(fixture: Fixture, guest: Arc<FakeGuest>) -> Arc<LoadedPlugin> {
-    let context = Arc::into_inner(fixture.context).unwrap();
     let manifest =
         "name = \"acme\"\nversion = \"1.0.0\"\ninterface = \"1.0.0\"\nprovides = [\"identify\"]\n";
-    let host = Arc::new(PluginHost::new(context));
     Arc::new(LoadedPlugin {
         manifest: Manifest::parse(manifest).unwrap(),
         digest: String::new(),
         signatures: Signatures::default(),
         limits: limits::resolve(&WrittenLimits::default(), &WrittenLimits::default()),
         is_boards_own: false,
-        context: Arc::clone(&host.context),
-        host,
+        context: fixture.context,
+        instances: Arc::default(),
         code: Arc::new(FakeCode::default()),
         guest,
         at_once: 1,

@@ -9,7 +9,7 @@ use model::error_chain;
 use plugin_protocol::GuestCode;
 
 use crate::file_record::{FileRecord, LoadFailure, NativeCode, Task};
-use crate::loaded::LoadContext;
+use crate::load_context::LoadContext;
 use crate::loader::verdict::Verdict;
 use crate::loader::{Loader, TaskOutput};
 use crate::pins::Pin;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use model::error_chain;
 use signatures::PublicKey;
 
-use crate::loaded::LoadContext;
+use crate::load_context::LoadContext;
 use crate::policy::{Policy, PolicyFiles};
 use crate::table::PolicyStanding;
 

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use semver::Version;
 
+use crate::admission::{DeviceRules, PluginFile};
 use crate::claims::Claims;
 use crate::file_record::FileRecord;
 use crate::loaded::LoadedPlugin;
 use crate::loader::Loader;
-use crate::policy::{DeviceRules, Grants, PluginFile};
+use crate::policy::Grants;
 use crate::table::{PolicyStanding, Table};
 
 /// Why no file is loaded if no policy is in force. People read it below the error of the policy.

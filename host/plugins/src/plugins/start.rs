@@ -3,32 +3,33 @@
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use plugin_manifest::PatternError;
 use tokio::sync::{Notify, Semaphore, watch};
 use tokio::time::Instant;
 
+use super::installation::InstallPlaces;
 use super::{BackgroundTasks, Plugins, SharedPlugins, UNPINNED};
 use crate::actions::Actions;
 use crate::bounds;
+use crate::config::PluginsConfig;
 use crate::events::Events;
+use crate::hardware::Hardware;
+use crate::hardware::gpio_lines::GpioLines;
+use crate::hardware::led_memory::LedMemory;
+use crate::hardware::leds::Leds;
 use crate::identify::Identify;
-use crate::installation::InstallPlaces;
 use crate::kept::KeptVersions;
-use crate::loaded::LoadContext;
+use crate::load_context::LoadContext;
 use crate::loader::Loader;
 use crate::log_lines::PluginLogs;
 use crate::pending_writes::PendingWrites;
 use crate::plugin_shares::PluginShares;
 use crate::policy::PolicyFiles;
-use crate::provision::gpio_lines::GpioLines;
-use crate::provision::hardware::Hardware;
-use crate::provision::led::Leds;
-use crate::provision::led_memory::LedMemory;
 use crate::reload::Reload;
 use crate::routes::ReservedRoutes;
 use crate::settled_file::PluginFolders;
 use crate::table::Table;
 use crate::watch::Watch;
-use crate::{PatternError, PluginsConfig};
 
 /// Why plugins cannot be served at all. A plugin that cannot be loaded is not such an error: it is in the report and in
 /// [`Plugins::problems`].

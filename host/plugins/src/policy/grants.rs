@@ -4,6 +4,9 @@ use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
 
 use os::UnitName;
+use plugin_manifest::{
+    Action, Capability, EventKind, WrittenLimits, check_action_name, check_name,
+};
 use serde::{Deserialize, Deserializer};
 
 use crate::api_grants::ApiGrants;
@@ -14,11 +17,6 @@ use crate::http_grants::HttpGrants;
 use crate::i2c_grants::I2cGrants;
 use crate::pins::{FileDigests, Pin};
 use crate::route_grants::RouteGrants;
-use plugin_manifest::Action;
-use plugin_manifest::Capability;
-use plugin_manifest::EventKind;
-use plugin_manifest::WrittenLimits;
-use plugin_manifest::{check_action_name, check_name};
 
 /// The longest time for which gates may delay an update: 31 days.
 const LONGEST_HOLD: u32 = 31 * 24 * 60;

@@ -1,9 +1,9 @@
 //! Asks other plugins to perform their own actions, if the policy names them.
 
+use plugin_protocol::text::{LONGEST, one_line};
 use plugin_protocol::wit::actions::{ActionError, Host};
 
 use super::InstanceCall;
-use crate::text::{LONGEST, one_line};
 
 impl Host for InstanceCall<'_> {
     async fn call(&self, action: String, input: Vec<u8>) -> Result<Vec<u8>, ActionError> {
@@ -16,6 +16,6 @@ impl Host for InstanceCall<'_> {
             )));
         }
         let origin = self.origin.through(&plugin.name);
-        plugin.actions.call_own(origin, &action, input).await
+        self.actions.call_own(origin, &action, input).await
     }
 }

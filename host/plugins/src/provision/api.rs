@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use http::header::{CONTENT_TYPE, HOST};
 use http::{HeaderValue, Method, Request, Uri};
+use plugin_protocol::text::cut;
 use plugin_protocol::wit::api::{ApiError, Host, Request as ApiRequest, Response};
 use plugin_protocol::{HTTP_BODY, HTTP_URL};
 
@@ -11,7 +12,6 @@ use super::{InstanceCall, method_of};
 use crate::actions::DEPTH;
 use crate::bounds::HTTP_ANSWER;
 use crate::config::PluginApiRequest;
-use crate::text::cut;
 
 /// The methods of the API's routes.
 const METHODS: [Method; 6] = [

@@ -1,11 +1,11 @@
 //! Methods on the system bus that the policy names.
 
 use os::{MethodCall, MethodError};
+use plugin_protocol::text::cut;
 use plugin_protocol::wit::dbus::{DbusError, Host, MethodCall as DbusMethodCall, Refusal};
 use plugin_protocol::{DBUS_ANSWER, DBUS_ARGUMENTS, DBUS_NAME};
 
 use super::InstanceCall;
-use crate::text::cut;
 
 impl Host for InstanceCall<'_> {
     async fn call(&self, call: DbusMethodCall) -> Result<String, DbusError> {

@@ -4,15 +4,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use os::{GpioChips, GpioLine, LineMode, LineRequest};
+use plugin_protocol::text::{cut, one_line};
 use plugin_protocol::wit::gpio::{Edge, EdgeEvent, GpioError, Host};
 use tokio::time::timeout;
 
 use super::InstanceCall;
 use crate::blocking::BlockingShare;
 use crate::gpio_grants::{Direction, GpioGrant};
+use crate::hardware::gpio_lines::{EdgeWatch, GrantedLine};
 use crate::holdings::HeldResource;
-use crate::provision::gpio_lines::{EdgeWatch, GrantedLine};
-use crate::text::{cut, one_line};
 
 /// The longest that a plugin may wait for an edge.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);

@@ -7,6 +7,7 @@ use http::header::{
     UPGRADE,
 };
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri};
+use plugin_protocol::text::cut;
 use plugin_protocol::wit::http::{Host, HttpError, Request, Response};
 use plugin_protocol::{HTTP_BODY, HTTP_HEADER_BYTES, HTTP_HEADERS, HTTP_URL};
 
@@ -14,7 +15,6 @@ use super::{InstanceCall, method_of};
 use crate::bounds::HTTP_ANSWER;
 use crate::config::{AddressScope, OutgoingRequest};
 use crate::http_grants::{Destination, DestinationGrant};
-use crate::text::cut;
 
 /// The methods that `wit/http.wit` permits.
 const METHODS: [Method; 7] = [

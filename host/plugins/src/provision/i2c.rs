@@ -1,37 +1,21 @@
 //! The chips on I2C buses that the policy names.
 
-use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use os::I2cOperation;
-use parking_lot::Mutex;
 use plugin_protocol::I2C_BYTES;
+use plugin_protocol::text::{cut, one_line};
 use plugin_protocol::wit::i2c::{Host, I2cError};
-use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use super::InstanceCall;
 use crate::i2c_grants::I2cGrant;
-use crate::text::{cut, one_line};
 
 /// How long a transfer may take, including the wait for the bus.
 const ANSWERED_WITHIN: Duration = Duration::from_secs(5);
 /// How much is shown of a name that is not in the policy, in bytes.
 const SHOWN_NAME: usize = 64;
-
-/// The turns on each bus, by its device file. There is one entry for each bus of the board.
-#[derive(Default)]
-pub(crate) struct I2cTurns(Mutex<BTreeMap<PathBuf, Arc<Semaphore>>>);
-
-impl I2cTurns {
-    fn for_bus(&self, bus: PathBuf) -> Arc<Semaphore> {
-        let mut turns = self.0.lock();
-        let turn = turns.entry(bus);
-        Arc::clone(turn.or_insert_with(|| Arc::new(Semaphore::new(1))))
-    }
-}
 
 impl InstanceCall<'_> {
     /// Returns the chip with the plugin's name for it.

@@ -6,8 +6,7 @@ use super::InstanceCall;
 
 impl Host for InstanceCall<'_> {
     async fn identify(&self) -> Result<(), String> {
-        let identify = &self.plugin.identify;
-        identify.start(self.origin.through(&self.plugin.name));
-        identify.ended().await
+        self.identify.start(self.origin.through(&self.plugin.name));
+        self.identify.ended().await
     }
 }

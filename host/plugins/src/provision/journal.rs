@@ -1,22 +1,16 @@
-//! The host's journal, as a stream of the journal command's output.
+//! The host's journal.
 
 use std::future::poll_fn;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, ready};
 
-use bytes::{Buf as _, Bytes};
-use http_body::Frame;
-use os::JournalReader;
-use parking_lot::Mutex;
 use plugin_protocol::{
     Handle, JournalError, JournalOpen, JournalOptions, JournalRead, Piece, Provide,
 };
 
-use super::{InstanceCall, Refusal};
-use crate::BodyError;
+use super::InstanceCall;
 use crate::holdings::HeldResource;
-use crate::plugin_context::PluginContext;
+use crate::holdings::journal::{JournalPiece, JournalSource};
+use crate::refusal::Refusal;
 
 impl InstanceCall<'_> {
     async fn open_journal(&self, options: JournalOptions) -> Result<Handle, JournalError> {
@@ -87,111 +81,5 @@ fn to_host_options(options: JournalOptions) -> os::JournalOptions {
         since: options.since,
         until: options.until,
         format: options.format,
-    }
-}
-
-/// The output of the journal command for its reader: an instance, or once that has returned the stream, the answer.
-/// Keeps the latest piece until it is known to be used, so that none is lost on the way.
-pub(crate) struct JournalSource(Mutex<Reading>);
-
-struct Reading {
-    reader: JournalReader,
-    /// The latest piece.
-    piece: Bytes,
-    /// How many bytes came before it.
-    before: u64,
-    /// The plugin that reads it.
-    plugin: Arc<PluginContext>,
-}
-
-enum JournalPiece {
-    Bytes(Bytes),
-    End,
-    Broken,
-}
-
-impl JournalSource {
-    fn new(reader: JournalReader, plugin: Arc<PluginContext>) -> JournalSource {
-        JournalSource(Mutex::new(Reading {
-            reader,
-            piece: Bytes::new(),
-            before: 0,
-            plugin,
-        }))
-    }
-
-    /// Returns what comes after the first `used` bytes.
-    fn poll_read(
-        &self,
-        used: u64,
-        context: &mut Context<'_>,
-    ) -> Poll<Result<JournalPiece, Refusal>> {
-        let mut reading = self.0.lock();
-        let length = reading.piece.len();
-        let of_piece = used.checked_sub(reading.before);
-        let of_piece = of_piece.and_then(|of_piece| usize::try_from(of_piece).ok());
-        let of_piece = of_piece.filter(|of_piece| *of_piece <= length);
-        let Some(of_piece) = of_piece else {
-            return Poll::Ready(Err(Refusal::Position { used }));
-        };
-        if of_piece < length {
-            let mut rest = reading.piece.clone();
-            rest.advance(of_piece);
-            return Poll::Ready(Ok(JournalPiece::Bytes(rest)));
-        }
-        (reading.before, reading.piece) = (used, Bytes::new());
-        Poll::Ready(Ok(match ready!(reading.reader.poll_piece(context)) {
-            Ok(Some(piece)) => {
-                reading.piece = piece.clone();
-                JournalPiece::Bytes(piece)
-            }
-            Ok(None) => JournalPiece::End,
-            Err(error) => {
-                if reading.plugin.may_log() {
-                    let plugin: &str = &reading.plugin.name;
-                    tracing::warn!(plugin, "reading the journal failed: {error}");
-                }
-                JournalPiece::Broken
-            }
-        }))
-    }
-}
-
-/// The journal as an answer's body, which bypasses the plugin.
-pub(crate) struct JournalBody {
-    source: Arc<JournalSource>,
-    used: u64,
-    plugin: Arc<str>,
-}
-
-impl JournalBody {
-    /// Creates the body from what comes after the `used` bytes that the plugin has read.
-    pub(crate) fn new(source: Arc<JournalSource>, used: u64, plugin: Arc<str>) -> JournalBody {
-        JournalBody {
-            source,
-            used,
-            plugin,
-        }
-    }
-}
-
-impl http_body::Body for JournalBody {
-    type Data = Bytes;
-    type Error = BodyError;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
-        Poll::Ready(match ready!(self.source.poll_read(self.used, context)) {
-            Ok(JournalPiece::Bytes(bytes)) => {
-                self.used = self.used.saturating_add(bytes.len() as u64);
-                Some(Ok(Frame::data(bytes)))
-            }
-            Ok(JournalPiece::End) => None,
-            Ok(JournalPiece::Broken) | Err(_) => Some(Err(BodyError {
-                plugin: self.plugin.to_string(),
-            })),
-        })
     }
 }

@@ -2,8 +2,9 @@
 
 use plugin_protocol::{Provide, ProxyAnswer, ProxyError, ProxyRequest};
 
-use super::{InstanceCall, Refusal};
+use super::InstanceCall;
 use crate::proxy;
+use crate::refusal::Refusal;
 
 impl Provide<ProxyRequest, Refusal> for InstanceCall<'_> {
     async fn provide(
@@ -11,6 +12,6 @@ impl Provide<ProxyRequest, Refusal> for InstanceCall<'_> {
         ProxyRequest { call }: ProxyRequest,
     ) -> Result<Result<ProxyAnswer, ProxyError>, Refusal> {
         let origin = self.origin.through(&self.plugin.name);
-        Ok(proxy::call(&self.plugin.actions, origin, call).await)
+        Ok(proxy::call(self.actions, origin, call).await)
     }
 }

@@ -7,7 +7,7 @@ use plugin_protocol::wit::report::FieldValue;
 use plugin_protocol::{
     ActionsCall, ApiError, ApiRequest, ApiSend, CallerScope, CloudQueue, CloudRecords, DbusCall,
     DbusError, DbusMethodCall, DeviceIdentity, DeviceState, FIELD_UNIT, GpioEdge, GpioRead,
-    GpioWaitEdge, GpioWrite, HostNameGet, HostNameSet, HttpRequest, HttpSend, I2cReadByte,
+    GpioWaitEdge, GpioWrite, Handle, HostNameGet, HostNameSet, HttpRequest, HttpSend, I2cReadByte,
     I2cReadWord, I2cWriteByte, I2cWriteRead, I2cWriteWord, Identify, IdentifyWindow, Identity,
     JournalError, JournalOpen, JournalOptions, JournalRead, LedError, LedNames, LedOpen, LedSet,
     LockAcquire, MetricsAddToCounter, MetricsSetGauge, OpenLed, Parity, Piece, ProxyCall,
@@ -17,16 +17,17 @@ use plugin_protocol::{
 };
 
 use super::*;
-use crate::actions::Actions;
 use crate::bounds::{HOST_LINES_AT_ONCE, RESTARTS_AT_ONCE};
 use crate::config::{DataError, Device, NoCloud, PluginData, ValueChange};
+use crate::hardware::Hardware;
+use crate::hardware::led_memory::LedMemory;
+use crate::hardware::leds::Leds;
 use crate::identify::Identify as IdentifyAction;
 use crate::log_lines::PluginLogs;
+use crate::plugin_fields::{FieldBudget, PluginFields};
+use crate::plugin_metrics::PluginMetrics;
 use crate::plugin_shares::PluginShares;
 use crate::policy::Grants;
-use crate::provision::hardware::Hardware;
-use crate::provision::led::Leds;
-use crate::provision::led_memory::LedMemory;
 
 mod board;
 
@@ -101,7 +102,6 @@ impl Fixture {
         let led = root.path().join("leds/ACT");
         fs::create_dir_all(&led).unwrap();
         fs::write(led.join("brightness"), "7\n").unwrap();
-        let actions = Actions::default();
         let device = Arc::<TestDevice>::default();
         let data = Arc::new(NoData {
             writes_left: AtomicUsize::new(usize::MAX),
@@ -127,8 +127,8 @@ impl Fixture {
                 i2c: Arc::new(crate::UnavailableService),
                 journal,
             }),
-            metrics: metrics::PluginMetrics::default(),
-            fields: report::PluginFields::new(&report::FieldBudget::default()),
+            metrics: PluginMetrics::default(),
+            fields: PluginFields::new(&FieldBudget::default()),
             hardware: Hardware {
                 leds: Leds {
                     folder: root.path().join("leds"),
@@ -137,8 +137,6 @@ impl Fixture {
                 gpio_lines: Arc::default(),
                 i2c_turns: Arc::default(),
             },
-            identify: IdentifyAction::new(&actions),
-            actions,
         };
         Fixture {
             context: Arc::new(context),
@@ -150,7 +148,7 @@ impl Fixture {
 
     async fn call(&self, holdings: &Holdings, call: impl Into<Call>) -> Result<Answer, Refusal> {
         let origin = Origin::outside(CallerScope::DeviceKey);
-        self.context.provide(holdings, &origin, call.into()).await
+        carry_out(&self.context, holdings, &origin, call.into()).await
     }
 
     async fn try_open_led(&self, holdings: &Holdings) -> Result<OpenLed, LedError> {
@@ -169,6 +167,24 @@ impl Fixture {
         let led = self.try_open_led(holdings).await;
         led.unwrap().light
     }
+}
+
+/// Carries out a call of an instance of the plugin, on a device without others.
+async fn carry_out(
+    plugin: &Arc<PluginContext>,
+    holdings: &Holdings,
+    origin: &Origin,
+    call: Call,
+) -> Result<Answer, Refusal> {
+    let actions = Actions::default();
+    let host = InstanceCall {
+        plugin,
+        holdings,
+        origin,
+        identify: &IdentifyAction::new(&actions),
+        actions: &actions,
+    };
+    host.carry_out(call).await
 }
 
 /// One call of each kind except [`IdentifyWindow`], which every plugin may call.
@@ -427,8 +443,8 @@ async fn a_plugin_requests_the_routes_that_the_policy_names_and_no_others() {
             body: Vec::new(),
         };
         let call = Call::from(ApiSend { request });
-        let context = &fixture.context;
-        match context.provide(&Holdings::default(), origin, call).await {
+        let holdings = Holdings::default();
+        match carry_out(&fixture.context, &holdings, origin, call).await {
             Ok(Answer::ApiSend(answer)) => answer,
             other => panic!("{other:?}"),
         }

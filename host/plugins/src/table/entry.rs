@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use device_types::PluginState;
 use plugin_manifest::Manifest;
+use plugin_protocol::text::cut;
 
 use crate::loaded::LoadedPlugin;
-use crate::text::cut;
 
 /// The state of one file.
 #[derive(Clone, Default)]

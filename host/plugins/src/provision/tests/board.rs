@@ -9,7 +9,7 @@ use parking_lot::{Mutex, MutexGuard};
 use plugin_protocol::{GpioEdgeEvent, GpioError, I2cError};
 
 use super::*;
-use crate::provision::gpio_lines::GpioLines;
+use crate::hardware::gpio_lines::GpioLines;
 
 const DOOR: &str = r#"
 grants = ["gpio", "i2c"]
@@ -118,7 +118,7 @@ impl TestBoard {
 impl Plugin {
     async fn call(&self, holdings: &Holdings, call: impl Into<Call>) -> Answer {
         let origin = Origin::outside(CallerScope::DeviceKey);
-        let answer = self.context.provide(holdings, &origin, call.into()).await;
+        let answer = carry_out(&self.context, holdings, &origin, call.into()).await;
         answer.unwrap()
     }
 

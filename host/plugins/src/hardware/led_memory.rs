@@ -17,8 +17,8 @@ use sha2::{Digest as _, Sha256};
 use tokio::runtime::Handle;
 use tokio::time::Instant;
 
+use super::led_snapshot::LedSnapshot;
 use crate::log_lines::LineShare;
-use crate::provision::led::LedSnapshot;
 
 /// How long to wait for an LED that is being restored for its previous holder.
 const RESTORED_WITHIN: Duration = Duration::from_secs(5);

@@ -21,9 +21,9 @@ use tokio::fs::File;
 use tokio::io::AsyncWriteExt as _;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use super::Plugins;
 use crate::file_with_signature::{create, replace};
 use crate::placement::{PlacementError, listed, place_in};
-use crate::plugins::Plugins;
 use crate::policy::{Policy, PolicyFiles};
 use crate::settled_file::{SIZE, bytes};
 use crate::signature;
@@ -42,13 +42,13 @@ const IDENTIFIED_WITHIN: Duration = Duration::from_secs(20);
 const GONE_WITHIN: Duration = Duration::from_secs(10);
 
 /// The places for installing plugins.
-pub(crate) struct InstallPlaces {
+pub(super) struct InstallPlaces {
     /// The first plugin folder; `None` if there is no folder.
-    pub(crate) folder: Option<PathBuf>,
-    pub(crate) state_dir: PathBuf,
-    pub(crate) policy_files: PolicyFiles,
+    pub(super) folder: Option<PathBuf>,
+    pub(super) state_dir: PathBuf,
+    pub(super) policy_files: PolicyFiles,
     /// Allows one installation at a time.
-    pub(crate) turn: Arc<Semaphore>,
+    pub(super) turn: Arc<Semaphore>,
 }
 
 /// A plugin's file while it arrives. Dropping it before [`PluginUpload::finish`] leaves everything unchanged.
@@ -74,7 +74,7 @@ impl Plugins {
     /// # Errors
     /// [`InstallRefusal`]; also if another plugin is being installed.
     pub async fn begin_install(&self, name: &str) -> Result<PluginUpload, InstallRefusal> {
-        let places = self.install_places();
+        let places = &self.inner.install_places;
         let turn = Arc::clone(&places.turn).try_acquire_owned();
         let turn = turn.map_err(|_| {
             InstallRefusal::Failed("another plugin is being installed: try again".to_owned())
@@ -125,7 +125,7 @@ impl Plugins {
     /// Returns where the file of this plugin is, or has to be.
     async fn target(&self, name: &str) -> Result<Target, InstallRefusal> {
         check_name(name).map_err(|reason| InstallRefusal::Invalid(reason.to_owned()))?;
-        let places = self.install_places();
+        let places = &self.inner.install_places;
         let policy = Policy::read(&places.policy_files, self.allow_unpinned());
         let policy = policy.map_err(|error| InstallRefusal::Conflict(error_chain(&error)))?;
         if policy.is_stock(name) {
@@ -143,7 +143,7 @@ impl Plugins {
         identified.map_err(|_| {
             InstallRefusal::Failed("files of plugins are still being read: try again".to_owned())
         })?;
-        target_in(folder, name, &self.table())
+        target_in(folder, name, &self.inner.table())
     }
 }
 
@@ -228,11 +228,11 @@ impl PluginUpload {
             .until(|table| table.outcome(&file, &digest).is_some());
         // After this time, it is still being loaded.
         let _ = tokio::time::timeout(SETTLED_WITHIN, settled).await;
-        let outcome = self.plugins.table().outcome(&file, &digest);
+        let outcome = self.plugins.inner.table().outcome(&file, &digest);
         let (state, refused) = outcome.unwrap_or((PluginState::Loading, None));
         let policy_lines = match &refused {
             Some(_) => {
-                let files = self.plugins.install_places().policy_files.clone();
+                let files = self.plugins.inner.install_places.policy_files.clone();
                 on_disk(move || trust_lines(&file, &files.owner, &files.stock, None).ok()).await?
             }
             None => None,
