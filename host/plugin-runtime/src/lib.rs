@@ -12,6 +12,7 @@ mod action_exports;
 mod bindings;
 mod bounds;
 mod capabilities;
+mod clock;
 mod code;
 mod export_types;
 mod exports;
