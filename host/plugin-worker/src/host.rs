@@ -4,6 +4,7 @@ mod call;
 mod demand;
 mod ending;
 mod entry;
+mod folders;
 mod groups;
 mod host_calls;
 mod memory;

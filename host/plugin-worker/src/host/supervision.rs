@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::demand::Demand;
 use super::ending::{End, until_end};
+use super::folders::folder_states;
 use super::host_calls::Registry;
 use super::memory::InstanceMemory;
 use super::plugin::LoadParameters;
@@ -90,7 +91,7 @@ impl Worker {
         let mut sessions = self.session.subscribe();
         if self.current().is_none() {
             // Without such a folder, no process is started: there is nothing to wait for.
-            process::folder_states(self.folders.clone()).await?;
+            folder_states(self.folders.clone()).await?;
         }
         // An error is why the folders cannot be used; `None` means that there is no process.
         let waiting = async {
@@ -126,7 +127,7 @@ impl Worker {
     /// Returns whether the folders are those that the process can reach. If they have changed, a process with nothing
     /// else to do makes room for another.
     async fn has_folders_of(&self, session: &Session) -> std::result::Result<bool, String> {
-        let is_same = process::folder_states(self.folders.clone()).await? == session.folders;
+        let is_same = folder_states(self.folders.clone()).await? == session.folders;
         if !is_same && session.open.load(Ordering::SeqCst) == 1 {
             session.retired.notify_one();
             return Ok(false);
