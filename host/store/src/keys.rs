@@ -10,11 +10,12 @@ use model::{ApiKey, AppId, ServiceName};
 use rusqlite::Connection;
 use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
 
+use crate::database_files::FILE_NAME;
 use crate::error::DatabaseError;
 use crate::open::write_log_into_file;
 use crate::read_only::read_only;
 use crate::rows::{name_at, number_at, row_id, rows};
-use crate::{FILE_NAME, Store, StoreError, copied};
+use crate::{Store, StoreError, copied};
 
 /// The owner of a key.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -15,6 +15,7 @@
 
 mod aside;
 mod copied;
+mod database_files;
 mod definitions;
 mod error;
 mod folder_lock;
@@ -33,6 +34,7 @@ mod store;
 mod targets;
 mod update_locks;
 
+pub use database_files::FILE_NAME;
 pub use definitions::Definition;
 pub use error::{PluginDataError, StoreError};
 pub use folder_lock::LOCK_NAME;
@@ -41,7 +43,7 @@ pub use intents::Intent;
 pub use keys::{KeyOwner, read_global_key};
 #[cfg(feature = "moments")]
 pub use moments::{AFTER_WRITE, BEFORE_WRITE};
-pub use open::{FILE_NAME, OpenStore};
+pub use open::OpenStore;
 pub use plugin_data::{
     Condition, MAX_KEY, MAX_KEYS, MAX_TOTAL, MAX_VALUE, ValueChange, read_plugin_value,
 };

@@ -1,6 +1,6 @@
 //! Opening the database, which is replaced by an empty one if it is corrupt.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, OpenOptions};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -10,18 +10,13 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 use secure_fs::{Access, SecureDir};
 
 use crate::aside::{remove_old_asides, set_aside};
+use crate::database_files::{COMPANIONS, FILE_NAME, LOGS, beside, sync_folder_of, unless_missing};
 use crate::folder_lock::lock;
 use crate::migrations::{known_version, migrate};
 use crate::remembered::{self, DeviceUuids};
 use crate::store::{Identity, LoadedDatabase};
 use crate::{Store, StoreError, copied};
 
-/// The database's name within the state folder.
-pub const FILE_NAME: &str = "store.db";
-
-/// The suffixes of a database and the files that SQLite keeps next to it.
-pub(crate) const COMPANIONS: [&str; 3] = ["", "-wal", "-shm"];
-pub(crate) const LOGS: [&str; 2] = ["-wal", "-shm"];
 /// The size of a database's header, in bytes.
 const HEADER: u64 = 100;
 /// How long a statement waits for another process (`supervisor api-key show` reads while we run).
@@ -62,7 +57,7 @@ impl Store {
         copies: Option<&SecureDir>,
     ) -> Result<OpenStore, StoreError> {
         SecureDir::open(folder, Access::Private)
-            .map_err(|error| file_error("use the state folder", folder)(error.into()))?;
+            .map_err(|error| StoreError::file("use the state folder", folder)(error.into()))?;
         let lock = lock(folder)?;
         let path = folder.join(FILE_NAME);
         let file = remembered::file(folder);
@@ -125,7 +120,7 @@ fn open_database(
 /// Opens a copy of a sound database, only for reading.
 fn connect_copy(path: &Path) -> Result<LoadedDatabase, StoreError> {
     let unusable = |error: OpenFailure| error.into_error("read the copy", path);
-    fs::symlink_metadata(path).map_err(file_error("look at", path))?;
+    fs::symlink_metadata(path).map_err(StoreError::file("look at", path))?;
     let loaded = connect(path, None).map_err(unusable)?;
     let read_only = loaded.connection.pragma_update(None, "query_only", true);
     read_only.map_err(|error| unusable(OpenFailure::because(path, error)))?;
@@ -139,7 +134,7 @@ fn connect_copy(path: &Path) -> Result<LoadedDatabase, StoreError> {
 pub(crate) fn reconnect(path: &Path) -> Result<Connection, StoreError> {
     let folder = path.parent().unwrap_or(path);
     if let Some(why) = copied::why_unwritable(folder) {
-        return Err(file_error("write into", folder)(why));
+        return Err(StoreError::file("write into", folder)(why));
     }
     let loaded = connect(path, None).map_err(|error| error.into_error("open", path))?;
     Ok(loaded.connection)
@@ -157,7 +152,9 @@ impl OpenFailure {
     /// Converts to the error for cases in which nothing is set aside, with the action on the file at `path`.
     fn into_error(self, action: &'static str, path: &Path) -> StoreError {
         match self {
-            OpenFailure::Corrupt(reason) => file_error(action, path)(io::Error::other(reason)),
+            OpenFailure::Corrupt(reason) => {
+                StoreError::file(action, path)(io::Error::other(reason))
+            }
             OpenFailure::Other(error) => error,
         }
     }
@@ -198,7 +195,7 @@ fn connect(path: &Path, known: Option<&DeviceUuids>) -> Result<LoadedDatabase, O
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             make(path)?;
         }
-        Err(error) => return Err(OpenFailure::Other(file_error("look at", path)(error))),
+        Err(error) => return Err(OpenFailure::Other(StoreError::file("look at", path)(error))),
     }
     let because = |error| OpenFailure::because(path, error);
     let (mut connection, found) = prepare(path).map_err(because)?;
@@ -239,7 +236,8 @@ pub(crate) fn write_log_into_file(connection: &Connection) {
 /// always been a valid database once.
 fn make(path: &Path) -> Result<(), OpenFailure> {
     let new = beside(path, ".new");
-    let other = |action, path| move |error| OpenFailure::Other(file_error(action, path)(error));
+    let other =
+        |action, path| move |error| OpenFailure::Other(StoreError::file(action, path)(error));
     let left_over = COMPANIONS.map(|companion| beside(&new, companion));
     // A log without its database would be mistaken for the new one's.
     let logs = LOGS.map(|companion| beside(path, companion));
@@ -307,41 +305,4 @@ fn fault(connection: &Connection, path: &Path) -> rusqlite::Result<Option<String
         connection.prepare(statement)?;
     }
     Ok(None)
-}
-
-/// Makes a rename in the folder reach the disk.
-pub(crate) fn sync_folder_of(path: &Path) -> Result<(), StoreError> {
-    match path.parent() {
-        None => Ok(()),
-        Some(folder) => File::open(folder)
-            .and_then(|folder| folder.sync_all())
-            .map_err(file_error("write", folder)),
-    }
-}
-
-/// Returns the result for a file that may be missing.
-pub(crate) fn unless_missing(result: io::Result<()>) -> io::Result<()> {
-    match result {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        other => other,
-    }
-}
-
-/// Returns the path of the file next to `path` whose name ends with `suffix` in addition.
-pub(crate) fn beside(path: &Path, suffix: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(suffix);
-    name.into()
-}
-
-pub(crate) fn file_error(
-    action: &'static str,
-    path: &Path,
-) -> impl FnOnce(io::Error) -> StoreError {
-    let path = path.to_owned();
-    move |source| StoreError::File {
-        action,
-        path,
-        source,
-    }
 }

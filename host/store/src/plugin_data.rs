@@ -6,8 +6,9 @@ use std::time::{Duration, SystemTime};
 
 use rusqlite::{Connection, OptionalExtension};
 
+use crate::database_files::FILE_NAME;
 use crate::read_only::read_only;
-use crate::{FILE_NAME, PluginDataError, Store, StoreError};
+use crate::{PluginDataError, Store, StoreError};
 
 /// The maximum size of a key, in bytes.
 pub const MAX_KEY: usize = 256;

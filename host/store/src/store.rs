@@ -11,10 +11,11 @@ use parking_lot::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior};
 use secure_fs::SecureFile;
 
+use crate::database_files::COMPANIONS;
 use crate::error::DatabaseError;
 use crate::keys::Keys;
 use crate::moments::WriteMoments;
-use crate::open::{COMPANIONS, reconnect};
+use crate::open::reconnect;
 use crate::plugin_data::Usage;
 use crate::remembered::{self, DeviceUuids};
 use crate::rows::parse_name;
