@@ -13,7 +13,7 @@ use crate::rust_code;
 use crate::text_files::TextFile;
 
 /// The folders of the crates that are checked.
-const FOLDERS: [&str; 8] = [
+const FOLDERS: [&str; 9] = [
     "cloud/core/src/",
     "cloud/dashboard/src/",
     "cloud/data/src/",
@@ -21,6 +21,7 @@ const FOLDERS: [&str; 8] = [
     "host/api/src/",
     "host/cloud-link/src/",
     "host/plan/src/",
+    "host/plugin-worker/src/",
     "host/wasm-runner/src/",
 ];
 /// The beginning of a declaration of tests. Tests in the same file are its end.

@@ -7,6 +7,7 @@ mod entry;
 mod folders;
 mod groups;
 mod host_calls;
+mod load_parameters;
 mod memory;
 mod plugin;
 mod process;

@@ -17,8 +17,8 @@ use super::demand::Demand;
 use super::ending::{End, until_end};
 use super::folders::folder_states;
 use super::host_calls::Registry;
+use super::load_parameters::LoadParameters;
 use super::memory::InstanceMemory;
-use super::plugin::LoadParameters;
 use super::process::{self, Process};
 use super::session::{Lease, Session};
 use super::{WorkerConfig, WorkerWalls};
@@ -35,7 +35,7 @@ pub(super) struct Worker {
     config: WorkerConfig,
     folders: Vec<FolderView>,
     memory: Arc<InstanceMemory>,
-    pub(super) session: watch::Sender<Option<Arc<Session>>>,
+    session: watch::Sender<Option<Arc<Session>>>,
     /// For plugins with folders, a process only exists while a caller waits for it or uses it.
     demand: Arc<Demand>,
     pub(super) registry: Arc<Registry>,
@@ -255,10 +255,11 @@ async fn keep(worker: Weak<Worker>, demand: Option<Arc<Demand>>, stopping: Cance
                     of.give_memory(Arc::clone(&process.session));
                 }
                 of.load_all(&process.session);
+                let current = of.session.clone();
                 // Dropping the worker ends this task here.
                 drop(of);
                 let ends_idle = demand.is_some();
-                let end = until_end(process, registry, ends_idle, &worker, &stopping).await;
+                let end = until_end(process, registry, ends_idle, &current, &stopping).await;
                 let Some(of) = worker.upgrade() else { return };
                 of.session.send_replace(None);
                 match end {
