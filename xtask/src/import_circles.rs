@@ -13,7 +13,7 @@ use crate::rust_code;
 use crate::text_files::TextFile;
 
 /// The folders of the crates that are checked.
-const FOLDERS: [&str; 9] = [
+const FOLDERS: [&str; 10] = [
     "cloud/core/src/",
     "cloud/dashboard/src/",
     "cloud/data/src/",
@@ -22,6 +22,7 @@ const FOLDERS: [&str; 9] = [
     "host/cloud-link/src/",
     "host/plan/src/",
     "host/plugin-worker/src/",
+    "host/store/src/",
     "host/wasm-runner/src/",
 ];
 /// The beginning of a declaration of tests. Tests in the same file are its end.
