@@ -1,4 +1,4 @@
-//! `wit/log.wit`: lines of the supervisor's log, including a plugin's standard output and error.
+//! What one instance writes into the supervisor's log (`wit/log.wit`), including its standard output and error.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -14,28 +14,12 @@ use wasmtime_wasi::cli::{IsTerminal, StdoutStream};
 use wasmtime_wasi_io::poll::Pollable;
 use wasmtime_wasi_io::streams::{OutputStream, StreamError};
 
-use crate::bindings::platform::supervisor::log;
-use crate::guest::Guest;
 use crate::instance_host::InstanceHost;
 
 /// The longest line, in bytes (`wit/log.wit`).
 const LINE: usize = text::LONGEST;
 /// How many lines one call can write (`wit/log.wit`).
 const LINES: u32 = 100;
-
-impl log::Host for &mut Guest {
-    fn write(&mut self, level: log::Level, message: String) -> wasmtime::Result<()> {
-        let level = match level {
-            // Release builds of the host have no level below `debug`.
-            log::Level::Trace | log::Level::Debug => LogLevel::Debug,
-            log::Level::Info => LogLevel::Info,
-            log::Level::Warn => LogLevel::Warn,
-            log::Level::Error => LogLevel::Error,
-        };
-        self.log.write(level, &message);
-        Ok(())
-    }
-}
 
 /// The longest error that is kept from an instance's log to be shown with its failure, in bytes.
 const LAST_ERROR: usize = 500;

@@ -22,6 +22,7 @@ mod guest;
 mod host_stream;
 mod instance;
 mod instance_host;
+mod instance_log;
 mod linker;
 mod memory_budget;
 mod meter;
