@@ -13,7 +13,7 @@ use crate::rust_code;
 use crate::text_files::TextFile;
 
 /// The folders of the crates that are checked.
-const FOLDERS: [&str; 10] = [
+const FOLDERS: [&str; 11] = [
     "cloud/core/src/",
     "cloud/dashboard/src/",
     "cloud/data/src/",
@@ -21,6 +21,7 @@ const FOLDERS: [&str; 10] = [
     "host/api/src/",
     "host/cloud-link/src/",
     "host/plan/src/",
+    "host/plugin-runtime/src/",
     "host/plugin-worker/src/",
     "host/store/src/",
     "host/wasm-runner/src/",

@@ -5,8 +5,9 @@
 //! their number together with everything else, and the size of headers, in [`crate::guest`], and the size of the others
 //! below. Requests that it sends take the path of `wit/http.wit`, to the hosts that the policy names.
 
-mod incoming;
+pub(crate) mod incoming;
 pub(crate) mod outgoing;
+pub(crate) mod response_body;
 
 use std::collections::BTreeSet;
 
@@ -21,8 +22,6 @@ use wasmtime_wasi_http::p2::types::{
     HostIncomingRequest, HostOutgoingRequest, HostResponseOutparam,
 };
 use wasmtime_wasi_http::{WasiHttp, WasiHttpCtxView, WasiHttpView};
-
-pub(crate) use incoming::{ResponseBody, run};
 
 use crate::guest::Guest;
 
