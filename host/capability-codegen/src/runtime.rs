@@ -33,7 +33,8 @@ fn module(interface: &Interface<'_>) -> Result<String> {
          use plugin_protocol::wit::{name} as plain;\n\
          use crate::bindings::platform::supervisor::{name} as wit;\n\
          use crate::capabilities::lengths::Lengths as _;\n\
-         use crate::guest::{{Answer, Guest, GuestAccess, GuestData, host}};\n\
+         use crate::guest::{{Guest, GuestAccess, GuestData, host}};\n\
+         use crate::instance_host::Answer;\n\
          impl wit::Host for &mut Guest {{\n{functions}}}\n"
     );
     if !async_functions.is_empty() {

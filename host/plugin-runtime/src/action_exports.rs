@@ -10,7 +10,8 @@ use crate::bindings::exports::platform::supervisor::{
     boot_config, events, os_update, proxy_redirector,
 };
 use crate::exports::Exports;
-use crate::guest::{Answer, Guest};
+use crate::guest::Guest;
+use crate::instance_host::Answer;
 use wasmtime::component::Accessor;
 
 impl Exports {

@@ -1,5 +1,5 @@
 //! Generated from `wit/`: one world of our own that contains each interface once, so one set of types works for
-//! components with any of the exports, or all of them.
+//! components with any of the exports, or all of them. The types behind its resources are below.
 
 #![allow(
     clippy::all,
@@ -36,8 +36,14 @@ wasmtime::component::bindgen!({
         default: async | trappable,
     },
     with: {
-        "platform:supervisor/led.light": crate::capabilities::led::Light,
-        "platform:supervisor/serial.port": crate::capabilities::serial::Port,
-        "platform:supervisor/update-lock.lock": crate::capabilities::update_lock::Lock,
+        "platform:supervisor/led.light": plugin_protocol::OpenLed,
+        "platform:supervisor/serial.port": crate::bindings::Port,
+        "platform:supervisor/update-lock.lock": crate::bindings::Lock,
     },
 });
+
+/// A serial port that a call holds: the host's handle for it.
+pub struct Port(pub(crate) plugin_protocol::Handle);
+
+/// The update locks that a call holds: the host's handle for them.
+pub struct Lock(pub(crate) plugin_protocol::Handle);

@@ -8,15 +8,15 @@ mod caller;
 mod config;
 mod identify_window;
 pub(crate) mod journal;
-pub(crate) mod led;
+mod led;
 mod lengths;
-pub(crate) mod log;
+mod log;
 mod proxy_redirector;
 mod proxy_types;
-pub(crate) mod serial;
+mod serial;
 mod timer;
 mod types;
-pub(crate) mod update_lock;
+mod update_lock;
 
 #[allow(
     clippy::all,

@@ -7,11 +7,12 @@ use plugin_protocol::{Blueprint, Capability, ComponentFacts, GuestCode, GuestPlu
 use wasmtime::component::Component;
 use wasmtime::component::types::ComponentItem;
 
-use crate::RuntimeState;
 use crate::export_types;
 use crate::exports::ExportIndices;
-use crate::plugin::{Plugin, PluginHandle};
+use crate::plugin::Plugin;
+use crate::plugin_handle::PluginHandle;
 use crate::pool;
+use crate::runtime_state::RuntimeState;
 use crate::wasi_http;
 
 /// An opened component.
@@ -38,8 +39,12 @@ impl GuestCode for Code {
     }
 
     fn plugin(&self, blueprint: Blueprint, host: Arc<dyn HostCalls>) -> Arc<dyn GuestPlugin> {
-        let plugin = Plugin::new(&self.shared, &self.component, blueprint, host);
-        Arc::new(PluginHandle(Arc::new(plugin)))
+        let RuntimeState { pool, linkers, .. } = &*self.shared;
+        let plugin = Plugin::new(pool, linkers, &self.component, blueprint, host);
+        Arc::new(PluginHandle {
+            plugin: Arc::new(plugin),
+            shared: Arc::clone(&self.shared),
+        })
     }
 }
 

@@ -2,22 +2,26 @@
 
 use std::sync::Arc;
 
-use plugin_protocol::{Blueprint, Bound, CallUsage, HostCalls, ServedCall};
+use plugin_protocol::{Blueprint, Bound, CallUsage, HostCalls, LogLevel, ServedCall};
 use wasmtime::ResourceLimiter;
 use wasmtime::component::{Accessor, HasData, ResourceTable};
-use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
+use wasmtime_wasi::{FsPerms, WasiCtx, WasiCtxView, WasiView};
 use wasmtime_wasi_http::WasiHttpCtx;
 
-use crate::capabilities::log::LogBudget;
 use crate::instance_host::InstanceHost;
+use crate::instance_log::{LogBudget, LogOutput};
 use crate::memory_budget::MemoryShare;
-use crate::wasi;
-use crate::wasi_http::{self, OutgoingRequests};
+use crate::wasi_http::outgoing::OutgoingRequests;
 
 /// How many host resources (streams, files, LEDs, requests) an instance can hold at a time.
 const RESOURCES: usize = 128;
 /// How many elements all tables of an instance can have together.
 const TABLE_ELEMENTS: usize = 65_536;
+/// The largest headers that a component writes, in bytes of the host's memory: each takes some 70 in addition to its
+/// text.
+const FIELDS: usize = 32 << 10;
+/// The most random bytes that a plugin gets at once.
+const RANDOM_BYTES: u64 = 64 << 10;
 
 /// The data of an instance's store.
 pub(crate) struct Guest {
@@ -42,9 +46,11 @@ impl Guest {
         let log = Arc::new(LogBudget::new(host.clone()));
         let mut table = ResourceTable::new();
         table.set_max_capacity(RESOURCES);
+        let mut wasi_http = WasiHttpCtx::new();
+        wasi_http.set_field_size_limit(FIELDS);
         Ok(Guest {
-            wasi: wasi::context(&blueprint, &log)?,
-            wasi_http: wasi_http::context(),
+            wasi: wasi_context(&blueprint, &log)?,
+            wasi_http,
             outgoing: OutgoingRequests::new(host.clone(), Arc::clone(&log)),
             table,
             memory: MemoryLimit {
@@ -62,9 +68,7 @@ impl Guest {
             blueprint,
         })
     }
-}
 
-impl Guest {
     /// Makes the instance serve this call from now on.
     pub(crate) fn serve(&mut self, serving: ServedCall) {
         self.host.serving = Arc::new(serving);
@@ -81,15 +85,39 @@ impl WasiView for Guest {
     }
 }
 
+/// Creates the context of an instance: no arguments, no environment, closed input, output to the log, and the folders
+/// that the policy names.
+fn wasi_context(blueprint: &Blueprint, log: &Arc<LogBudget>) -> wasmtime::Result<WasiCtx> {
+    let mut builder = WasiCtx::builder();
+    builder.stdout(LogOutput::new(Arc::clone(log), LogLevel::Info));
+    builder.stderr(LogOutput::new(Arc::clone(log), LogLevel::Warn));
+    builder.max_random_size(RANDOM_BYTES);
+    for folder in &blueprint.folders {
+        let access = if folder.write {
+            FsPerms::ReadWrite
+        } else {
+            FsPerms::ReadOnly
+        };
+        if folder.optional && !folder.host.is_dir() {
+            continue;
+        }
+        builder
+            .preopened_dir(&folder.host, &folder.guest, access)
+            .map_err(|error| {
+                let host = folder.host.display();
+                error.context(format!(
+                    "cannot open the folder `{host}` that the policy grants"
+                ))
+            })?;
+    }
+    Ok(builder.build())
+}
+
 /// Gives generated code access to the guest itself.
 pub(crate) struct GuestData;
 
 /// Access to the calling guest, from an asynchronous function.
 pub(crate) type GuestAccess = Accessor<Guest, GuestData>;
-
-/// The result of a function of `wit/` that can fail. The outer error is for calls that the plugin may not make: it
-/// traps.
-pub(crate) type Answer<T, E> = wasmtime::Result<Result<T, E>>;
 
 /// Returns the host of the calling instance.
 pub(crate) fn host(access: &GuestAccess) -> InstanceHost {

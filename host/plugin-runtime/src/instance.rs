@@ -32,18 +32,18 @@ pub(crate) struct Instance {
 
 impl Instance {
     /// Creates an instance of `plugin` in `slot`, within the plugin's limits.
-    pub(crate) async fn new(pool: &Pool, plugin: &Plugin, slot: Slot) -> Result<Instance, Failure> {
-        Instance::new_within(plugin.limits().wall, pool, plugin, slot).await
+    pub(crate) async fn new(plugin: &Plugin, slot: Slot) -> Result<Instance, Failure> {
+        Instance::new_within(plugin.limits().wall, plugin, slot).await
     }
 
     /// Like [`Self::new`], but takes no longer than `wall`.
     pub(crate) async fn new_within(
         wall: Duration,
-        pool: &Pool,
         plugin: &Plugin,
         slot: Slot,
     ) -> Result<Instance, Failure> {
         let not_ready = |error: wasmtime::Error| Failure::NotReady(format!("{error:#}"));
+        let pool = plugin.pool();
         let guest = plugin.guest().map_err(not_ready)?;
         let linked = plugin.linked()?;
         let meter = Arc::new(Meter::new(plugin.limits().cpu));

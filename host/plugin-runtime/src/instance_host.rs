@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use plugin_protocol::{Call, Handle, HostCalls, InstanceId, LogEntry, ServedCall};
 
-use crate::guest::Answer;
+/// The result of a function of `wit/` that can fail. The outer error is for calls that the plugin may not make: it
+/// traps.
+pub(crate) type Answer<T, E> = wasmtime::Result<Result<T, E>>;
 
 /// The connection between one instance and the host. Clones share it; when the last one is dropped, the host releases
 /// what the instance holds.

@@ -9,9 +9,11 @@
 include!("../../../wit/mirror.rs");
 
 mod action_exports;
+mod answer;
 mod bindings;
 mod bounds;
 mod capabilities;
+mod clock;
 mod code;
 mod export_types;
 mod exports;
@@ -21,13 +23,16 @@ mod guest;
 mod host_stream;
 mod instance;
 mod instance_host;
+mod instance_log;
 mod linker;
 mod memory_budget;
 mod meter;
 mod plugin;
+mod plugin_handle;
 mod pool;
 mod request_body;
 mod running;
+mod runtime_state;
 mod sink;
 mod ticker;
 mod warm_pool;
@@ -45,6 +50,7 @@ use wasmtime::PoolingAllocationConfig;
 use code::Code;
 use linker::Linkers;
 use pool::Pool;
+use runtime_state::RuntimeState;
 use warm_pool::WarmPool;
 
 /// The resources of a runtime for all plugins together.
@@ -71,13 +77,6 @@ pub struct Runtime {
     shared: Arc<RuntimeState>,
 }
 
-/// State that all plugins share.
-struct RuntimeState {
-    pool: Arc<Pool>,
-    warm_pool: WarmPool,
-    linkers: Linkers,
-}
-
 /// The wasm engine could not be started.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot start the wasm engine: {0}")]
@@ -94,7 +93,7 @@ impl Runtime {
         let pool = Arc::new(pool);
         Ok(Runtime {
             shared: Arc::new(RuntimeState {
-                warm_pool: WarmPool::start(Arc::clone(&pool), resources.return_memory),
+                warm_pool: WarmPool::start(&pool, resources.return_memory),
                 pool,
                 linkers: Linkers::default(),
             }),

@@ -5,10 +5,11 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use plugin_protocol::CallUsage;
 
+use crate::clock::{nanoseconds, now};
 use crate::ticker::TICK;
 
 /// The most that counts between two checks. A running guest is checked at every tick; if more time has passed, the
@@ -69,14 +70,4 @@ impl Meter {
     pub(crate) fn reset(&self) {
         self.used.store(0, Relaxed);
     }
-}
-
-/// Returns the nanoseconds since the first call.
-pub(crate) fn now() -> u64 {
-    static START: OnceLock<Instant> = OnceLock::new();
-    nanoseconds(START.get_or_init(Instant::now).elapsed())
-}
-
-fn nanoseconds(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }

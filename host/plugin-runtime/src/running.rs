@@ -8,16 +8,15 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use http_body::Frame;
 use http_body_util::{BodyExt as _, Full};
-use parking_lot::Mutex;
 use plugin_protocol::text::cut;
 use plugin_protocol::{
     AnswerBody, AnswerHead, Failure, GuestAnswer, GuestError, GuestRequest, JournalAnswer, Outcome,
     RequestBody,
 };
-use tokio::sync::mpsc;
 use wasmtime::AsContextMut;
 use wasmtime::component::StreamReader;
 
+use crate::answer::{AnswerPieces, End, StreamSlot};
 use crate::bindings::platform::supervisor::types::{self, Body as GuestBody};
 use crate::capabilities::journal::JournalStream;
 use crate::failure;
@@ -26,37 +25,12 @@ use crate::instance::{Instance, poll_metered};
 use crate::meter::Meter;
 use crate::plugin::Plugin;
 use crate::request_body::{RequestPieces, RequestSource};
+use crate::runtime_state::RuntimeState;
 use crate::sink::sink;
-use crate::wasi_http::{self, ResponseBody};
+use crate::wasi_http::incoming;
 
 /// The longest error code that is passed on, in bytes.
 const CODE: usize = 64;
-
-/// How a guest ended: with its answer, or `None` if the answer is the stream that it began.
-pub(crate) type End = Result<Option<Outcome>, Failure>;
-
-/// An answer that a guest continues to produce: its head, and the source of the rest.
-pub(crate) type Stream = (AnswerHead, AnswerPieces);
-
-/// The place where the guest's side puts the head of a stream.
-pub(crate) type StreamSlot = Arc<Mutex<Option<Stream>>>;
-
-/// The source of the body of an answer that a guest continues to produce.
-pub(crate) enum AnswerPieces {
-    /// A stream of `wit/types.wit`.
-    Stream(mpsc::Receiver<Bytes>),
-    /// The body of a `wasi:http` response.
-    WasiHttp(ResponseBody),
-}
-
-impl AnswerPieces {
-    fn poll_piece(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, Failure>>> {
-        match self {
-            AnswerPieces::Stream(pieces) => pieces.poll_recv(context).map(|piece| piece.map(Ok)),
-            AnswerPieces::WasiHttp(body) => body.poll_piece(context),
-        }
-    }
-}
 
 /// Returns the instance as well, so that it is thrown away elsewhere.
 type Run = Pin<Box<dyn Future<Output = (Instance, End)> + Send>>;
@@ -67,11 +41,13 @@ pub(crate) struct RunningGuest {
     begun: StreamSlot,
     meter: Arc<Meter>,
     plugin: Arc<Plugin>,
+    shared: Arc<RuntimeState>,
 }
 
 impl RunningGuest {
     pub(crate) fn new(
         plugin: &Arc<Plugin>,
+        shared: &Arc<RuntimeState>,
         instance: Instance,
         request: GuestRequest,
     ) -> RunningGuest {
@@ -84,6 +60,7 @@ impl RunningGuest {
             begun,
             meter,
             plugin: Arc::clone(plugin),
+            shared: Arc::clone(shared),
         }
     }
 
@@ -111,7 +88,7 @@ impl RunningGuest {
             }
             // A short stream may have ended by the time that it is first polled.
             (Some((head, pieces)), ended) => {
-                self.plugin.warm_pool().replace(&self.plugin, None);
+                self.shared.warm_pool.replace(&self.plugin, None);
                 self.meter.reset();
                 let running = ended.is_none().then_some(self);
                 let stream = GuestStream {
@@ -132,7 +109,7 @@ impl RunningGuest {
         let (future, pool) = (self.future.as_mut(), self.plugin.pool());
         match poll_metered(future, pool, &self.meter, context) {
             Poll::Ready((used, end)) => {
-                self.plugin.warm_pool().replace(&self.plugin, Some(used));
+                self.shared.warm_pool.replace(&self.plugin, Some(used));
                 Poll::Ready(end)
             }
             Poll::Pending if self.meter.exceeded() => Poll::Ready(Err(Failure::Cpu {
@@ -153,7 +130,7 @@ async fn run(
     let exports = &mut instance.exports;
     let handler = match (exports.handler.take(), exports.incoming_handler.take()) {
         (Some(handler), _) => handler,
-        (None, Some(handler)) => return wasi_http::run(instance, handler, request, begun).await,
+        (None, Some(handler)) => return incoming::run(instance, handler, request, begun).await,
         (None, None) => {
             let reason = "it does not export `handler`".to_owned();
             return (instance, Err(Failure::NotReady(reason)));

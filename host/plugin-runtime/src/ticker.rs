@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use wasmtime::Engine;
 
-use crate::meter::now;
+use crate::clock::now;
 
 /// The time between two ticks: how precisely CPU time is limited, and how long a guest can occupy a thread before it
 /// has to let others run.

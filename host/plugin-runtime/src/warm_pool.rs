@@ -25,7 +25,6 @@ const AT_REST: Duration = Duration::from_secs(5);
 const EACH: usize = 2;
 /// The prepared instances.
 pub(crate) struct WarmPool {
-    pool: Arc<Pool>,
     shared: Arc<WarmPoolState>,
     /// One for each plugin whose instances are being created; they end with this.
     makers: Mutex<JoinSet<()>>,
@@ -54,7 +53,7 @@ struct Entry {
 impl WarmPool {
     /// Starts the cleanup task, which ends when this is dropped. `return_memory` is called once plugins have come to
     /// rest.
-    pub(crate) fn start(pool: Arc<Pool>, return_memory: Option<fn()>) -> WarmPool {
+    pub(crate) fn start(pool: &Pool, return_memory: Option<fn()>) -> WarmPool {
         let (used, to_drop) = mpsc::unbounded_channel::<Option<Instance>>();
         let clearing = tokio::spawn(clear(to_drop, return_memory));
         let shared = Arc::new(WarmPoolState {
@@ -62,7 +61,6 @@ impl WarmPool {
             entries: Mutex::default(),
         });
         WarmPool {
-            pool,
             shared,
             makers: Mutex::default(),
             used,
@@ -103,16 +101,12 @@ impl WarmPool {
         };
         let mut makers = self.makers.lock();
         while makers.try_join_next().is_some() {}
-        let (shared, pool, plugin) = (
-            Arc::clone(&self.shared),
-            Arc::clone(&self.pool),
-            Arc::clone(plugin),
-        );
+        let (shared, plugin) = (Arc::clone(&self.shared), Arc::clone(plugin));
         let cleared = self.used.clone();
         // One task does both: a second one would wake another thread while the answer is on its way.
         makers.spawn(async move {
             drop(used);
-            shared.fill(&pool, &plugin, maker).await;
+            shared.fill(&plugin, maker).await;
             // Memory is returned there once no call has been made for a while.
             let _ = cleared.send(None);
         });
@@ -195,12 +189,12 @@ impl WarmPoolState {
     }
 
     /// Creates instances of `plugin` until it has [`EACH`], at the expense of plugins called less recently.
-    async fn fill(&self, pool: &Pool, plugin: &Arc<Plugin>, maker: Arc<()>) {
+    async fn fill(&self, plugin: &Arc<Plugin>, maker: Arc<()>) {
         while self.make_room(plugin) {
-            let Some(slot) = pool.try_slot(plugin.places) else {
+            let Some(slot) = plugin.pool().try_slot(plugin.places) else {
                 break;
             };
-            let started = Instance::new_within(START_WITHIN, pool, plugin, slot).await;
+            let started = Instance::new_within(START_WITHIN, plugin, slot).await;
             // The call that needs an instance reports why it cannot be created.
             let Ok(instance) = started else {
                 self.note_start(plugin, false);

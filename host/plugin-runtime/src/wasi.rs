@@ -1,25 +1,19 @@
-//! The part of WASI that is visible to a plugin: only what a standard library needs to start, its output as lines of
-//! the log, and what its grants add, interface by interface.
+//! The part of WASI that is visible to a plugin: only what a standard library needs to start, and what its grants add,
+//! interface by interface. The context behind it is in [`crate::guest`].
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
-use plugin_protocol::{Blueprint, Capability, LogLevel};
+use plugin_protocol::Capability;
 use wasmtime::component::{HasData, Linker, ResourceTable};
 use wasmtime_wasi::cli::{WasiCli, WasiCliView as _};
 use wasmtime_wasi::clocks::{WasiClocks, WasiClocksView as _};
 use wasmtime_wasi::filesystem::{WasiFilesystem, WasiFilesystemView as _};
 use wasmtime_wasi::p2::bindings::{cli, clocks, filesystem, random};
 use wasmtime_wasi::random::{WasiRandom, WasiRandomView as _};
-use wasmtime_wasi::{FsPerms, WasiCtx};
 use wasmtime_wasi_io::bindings::wasi::io;
 
-use crate::capabilities::log::{LogBudget, LogOutput};
 use crate::guest::Guest;
 use crate::wasi_http;
-
-/// The most random bytes that a plugin gets at once.
-const RANDOM_BYTES: u64 = 64 << 10;
 
 struct Table;
 
@@ -63,32 +57,4 @@ pub(crate) fn link(
         filesystem::preopens::add_to_linker::<Guest, WasiFilesystem>(linker, Guest::filesystem)?;
     }
     wasi_http::link(linker, grants)
-}
-
-/// Creates the context of an instance: no arguments, no environment, closed input, output to the log, and the folders
-/// that the policy names.
-pub(crate) fn context(blueprint: &Blueprint, log: &Arc<LogBudget>) -> wasmtime::Result<WasiCtx> {
-    let mut builder = WasiCtx::builder();
-    builder.stdout(LogOutput::new(log.clone(), LogLevel::Info));
-    builder.stderr(LogOutput::new(log.clone(), LogLevel::Warn));
-    builder.max_random_size(RANDOM_BYTES);
-    for folder in &blueprint.folders {
-        let access = if folder.write {
-            FsPerms::ReadWrite
-        } else {
-            FsPerms::ReadOnly
-        };
-        if folder.optional && !folder.host.is_dir() {
-            continue;
-        }
-        builder
-            .preopened_dir(&folder.host, &folder.guest, access)
-            .map_err(|error| {
-                let host = folder.host.display();
-                error.context(format!(
-                    "cannot open the folder `{host}` that the policy grants"
-                ))
-            })?;
-    }
-    Ok(builder.build())
 }

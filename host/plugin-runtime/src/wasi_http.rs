@@ -1,12 +1,13 @@
 //! Supports unmodified components that answer as `wasi:http` does (version 0.2, `incoming-handler`): a second way to
 //! answer a request in addition to `wit/handler.wit`, with the same routes, grants and limits.
 //!
-//! The resources that the host holds for such a component are not in the component's memory, so all of them are limited
-//! here: their number together with everything else ([`RESOURCES`](crate::guest::RESOURCES)), and the size of each
+//! The resources that the host holds for such a component are not in the component's memory, so all of them are limited:
+//! their number together with everything else, and the size of headers, in [`crate::guest`], and the size of the others
 //! below. Requests that it sends take the path of `wit/http.wit`, to the hosts that the policy names.
 
-mod incoming;
-mod outgoing;
+pub(crate) mod incoming;
+pub(crate) mod outgoing;
+pub(crate) mod response_body;
 
 use std::collections::BTreeSet;
 
@@ -20,29 +21,16 @@ use wasmtime_wasi_http::p2::bindings::http::types::{self, HostOutgoingRequest as
 use wasmtime_wasi_http::p2::types::{
     HostIncomingRequest, HostOutgoingRequest, HostResponseOutparam,
 };
-use wasmtime_wasi_http::{WasiHttp, WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
-
-pub(crate) use incoming::{ResponseBody, run};
-pub(crate) use outgoing::OutgoingRequests;
+use wasmtime_wasi_http::{WasiHttp, WasiHttpCtxView, WasiHttpView};
 
 use crate::guest::Guest;
 
-/// The largest headers that a component writes, in bytes of the host's memory: each takes some 70 in addition to its
-/// text.
-const FIELDS: usize = 32 << 10;
 /// The longest method of a request that a component writes, in bytes: no standard has a longer `HTTP_METHOD`.
 const METHOD: usize = 32;
 /// The export.
 const INCOMING_HANDLER: &str = "wasi:http/incoming-handler";
 /// The interface in which the functions below replace parts, as named by `wasmtime_wasi_http`.
 const TYPES: &str = "wasi:http/types@0.2.12";
-
-/// Limits what the host holds for an instance.
-pub(crate) fn context() -> WasiHttpCtx {
-    let mut context = WasiHttpCtx::new();
-    context.set_field_size_limit(FIELDS);
-    context
-}
 
 impl WasiHttpView for Guest {
     fn http(&mut self) -> WasiHttpCtxView<'_> {

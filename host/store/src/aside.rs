@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::StoreError;
-use crate::open::{COMPANIONS, LOGS, beside, file_error, sync_folder_of, unless_missing};
+use crate::database_files::{COMPANIONS, LOGS, beside, sync_folder_of, unless_missing};
+use crate::error::StoreError;
 
 /// How many files that were set aside are kept: a device with a failing disk sets one aside at each
 /// start, and must not fill the disk with them.
@@ -44,7 +44,7 @@ pub(crate) fn set_aside(path: &Path) -> Result<PathBuf, StoreError> {
     // The database last: as long as it exists, the next start finds it corrupt and continues here.
     for companion in COMPANIONS.iter().rev() {
         let renamed = fs::rename(beside(path, companion), beside(&aside, companion));
-        unless_missing(renamed).map_err(file_error("set aside", path))?;
+        unless_missing(renamed).map_err(StoreError::file("set aside", path))?;
     }
     sync_folder_of(path)?;
     Ok(aside)

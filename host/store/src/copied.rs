@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use secure_fs::{Access, DirError, SecureDir};
 
-use crate::StoreError;
-use crate::open::{COMPANIONS, FILE_NAME, file_error};
+use crate::database_files::{COMPANIONS, FILE_NAME};
+use crate::error::StoreError;
 
 /// The folder of the copy, below a folder on another disk, or in memory.
 const FOLDER: &str = "store-copy";
@@ -50,21 +50,25 @@ pub(crate) fn why_unwritable(folder: &Path) -> Option<io::Error> {
 /// [`StoreError::File`]
 pub(crate) fn copy(path: &Path, to: &SecureDir) -> Result<PathBuf, StoreError> {
     let from = path.parent().unwrap_or(path);
-    let from = opened(SecureDir::open(from, Access::Private)).map_err(file_error("open", from))?;
-    let folder = opened(to.dir(FOLDER, Access::Private)).map_err(file_error("open", to.path()))?;
+    let from =
+        opened(SecureDir::open(from, Access::Private)).map_err(StoreError::file("open", from))?;
+    let folder =
+        opened(to.dir(FOLDER, Access::Private)).map_err(StoreError::file("open", to.path()))?;
     for companion in COMPANIONS {
         let name = format!("{FILE_NAME}{companion}");
         let at = folder.path().join(&name);
-        folder.remove(&name).map_err(file_error("remove", &at))?;
+        folder
+            .remove(&name)
+            .map_err(StoreError::file("remove", &at))?;
         // Shared memory is created again.
         if companion == "-shm" {
             continue;
         }
         let bytes = from.read(&name, LONGEST);
-        if let Some(bytes) = bytes.map_err(file_error("copy", &from.path().join(&name)))? {
+        if let Some(bytes) = bytes.map_err(StoreError::file("copy", &from.path().join(&name)))? {
             folder
                 .replace(&name, &bytes)
-                .map_err(file_error("write", &at))?;
+                .map_err(StoreError::file("write", &at))?;
         }
     }
     Ok(folder.path().join(FILE_NAME))

@@ -3,8 +3,9 @@
 
 use serde_json::Value;
 
+use crate::error::StoreError;
 use crate::rows::json_at;
-use crate::{Store, StoreError};
+use crate::store::Store;
 
 /// One definition. Only the reconciler knows its owner; the store just keeps it.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,6 +1,6 @@
 //! Reasons why the store did not carry out an operation.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use rusqlite::ErrorCode;
 
@@ -96,6 +96,19 @@ impl StoreError {
             source.sqlite_error_code(),
             Some(ErrorCode::DiskFull | ErrorCode::ReadOnly | ErrorCode::SystemIoFailure)
         )
+    }
+
+    /// For `map_err`: adds the action on a file or folder that failed.
+    pub(crate) fn file(
+        action: &'static str,
+        path: &Path,
+    ) -> impl FnOnce(std::io::Error) -> StoreError {
+        let path = path.to_owned();
+        move |source| StoreError::File {
+            action,
+            path,
+            source,
+        }
     }
 
     /// For `map_err`: adds the action during which a statement failed.

@@ -6,8 +6,8 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use crate::open::file_error;
-use crate::{StoreError, copied};
+use crate::copied;
+use crate::error::StoreError;
 
 /// The name, within the state folder, of the file that is locked while a supervisor runs on it.
 pub const LOCK_NAME: &str = "supervisor.lock";
@@ -20,7 +20,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(5);
 /// Locks the folder. The lock is released when the process ends, for whatever reason.
 pub(crate) fn lock(folder: &Path) -> Result<File, StoreError> {
     let path = folder.join(LOCK_NAME);
-    let mut file = open_lock(folder, &path).map_err(file_error("open", &path))?;
+    let mut file = open_lock(folder, &path).map_err(StoreError::file("open", &path))?;
     match try_lock(&file) {
         Ok(()) => {}
         Err(TryLockError::WouldBlock) => {
@@ -32,7 +32,7 @@ pub(crate) fn lock(folder: &Path) -> Result<File, StoreError> {
                 pid: text.trim().parse().ok(),
             });
         }
-        Err(TryLockError::Error(error)) => return Err(file_error("lock", &path)(error)),
+        Err(TryLockError::Error(error)) => return Err(StoreError::file("lock", &path)(error)),
     }
     // Only for messages; on a full disk there is no room for it.
     let _ = file

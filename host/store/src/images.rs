@@ -2,8 +2,9 @@
 
 use model::{AppId, AppUuid, ImageId, ImageRef, ServiceName};
 
+use crate::error::StoreError;
 use crate::rows::{name_at, number_at, row_id};
-use crate::{Store, StoreError};
+use crate::store::Store;
 
 /// One image as one service of one app uses it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

@@ -3,8 +3,9 @@
 
 use serde_json::Value;
 
+use crate::error::StoreError;
 use crate::rows::json_at;
-use crate::{Store, StoreError};
+use crate::store::Store;
 
 /// One intent. `kind` and `key` name it, for example `purge` of app `12`.
 #[derive(Debug, Clone, PartialEq)]

@@ -15,33 +15,41 @@
 
 mod aside;
 mod copied;
+mod database;
+mod database_files;
 mod definitions;
 mod error;
 mod folder_lock;
+mod identity;
 mod images;
 mod intents;
+mod key_table;
 mod keys;
 mod migrations;
 mod moments;
 mod open;
 mod plugin_data;
+mod plugin_usage;
 mod read_only;
 mod remembered;
 mod rows;
 mod settings;
+mod single_values;
 mod store;
 mod targets;
 mod update_locks;
 
+pub use database_files::FILE_NAME;
 pub use definitions::Definition;
 pub use error::{PluginDataError, StoreError};
 pub use folder_lock::LOCK_NAME;
 pub use images::ImageRecord;
 pub use intents::Intent;
-pub use keys::{KeyOwner, read_global_key};
+pub use key_table::KeyOwner;
+pub use keys::read_global_key;
 #[cfg(feature = "moments")]
 pub use moments::{AFTER_WRITE, BEFORE_WRITE};
-pub use open::{FILE_NAME, OpenStore};
+pub use open::OpenStore;
 pub use plugin_data::{
     Condition, MAX_KEY, MAX_KEYS, MAX_TOTAL, MAX_VALUE, ValueChange, read_plugin_value,
 };

@@ -15,7 +15,7 @@ pub const BEFORE_WRITE: &str = "before-store-write";
 pub const AFTER_WRITE: &str = "after-store-write";
 
 #[cfg(feature = "moments")]
-type Listener = Arc<dyn Fn(&'static str) + Send + Sync>;
+pub(crate) type Listener = Arc<dyn Fn(&'static str) + Send + Sync>;
 
 /// The listener for these moments.
 #[derive(Default)]
@@ -26,6 +26,10 @@ pub(crate) struct WriteMoments {
 
 #[cfg(feature = "moments")]
 impl WriteMoments {
+    pub(crate) fn set_listener(&self, listener: Option<Listener>) {
+        *self.listener.lock() = listener;
+    }
+
     pub(crate) fn before(&self) {
         self.notify(BEFORE_WRITE);
     }
@@ -39,15 +43,6 @@ impl WriteMoments {
         if let Some(listener) = listener {
             listener(moment);
         }
-    }
-}
-
-#[cfg(feature = "moments")]
-impl crate::Store {
-    /// Reports [`BEFORE_WRITE`] and [`AFTER_WRITE`] of each write from now on to `listener`, on the writing thread; it
-    /// replaces the previous listener.
-    pub fn set_write_listener(&self, listener: Option<Listener>) {
-        *self.moments().listener.lock() = listener;
     }
 }
 

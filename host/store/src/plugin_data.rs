@@ -6,8 +6,11 @@ use std::time::{Duration, SystemTime};
 
 use rusqlite::{Connection, OptionalExtension};
 
+use crate::database_files::FILE_NAME;
+use crate::error::{PluginDataError, StoreError};
+use crate::plugin_usage::Usage;
 use crate::read_only::read_only;
-use crate::{FILE_NAME, PluginDataError, Store, StoreError};
+use crate::store::Store;
 
 /// The maximum size of a key, in bytes.
 pub const MAX_KEY: usize = 256;
@@ -17,47 +20,6 @@ pub const MAX_VALUE: usize = 64 << 10;
 pub const MAX_TOTAL: usize = 1 << 20;
 /// The maximum number of keys of one plugin.
 pub const MAX_KEYS: usize = 10_000;
-
-/// A plugin's stored amount of data, kept in memory so that writes need not sum it up.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Usage {
-    pub(crate) keys: usize,
-    pub(crate) bytes: usize,
-}
-
-impl Usage {
-    pub(crate) fn read(connection: &Connection, plugin: &str) -> rusqlite::Result<Usage> {
-        let (keys, bytes): (i64, i64) = connection.query_row(
-            "SELECT count(*), coalesce(sum(octet_length(key) + octet_length(value)), 0)
-             FROM plugin_data WHERE plugin = ?1",
-            [plugin],
-            |row| Ok((row.get(0)?, row.get(1)?)),
-        )?;
-        Ok(Usage {
-            keys: usize::try_from(keys).unwrap_or(usize::MAX),
-            bytes: usize::try_from(bytes).unwrap_or(usize::MAX),
-        })
-    }
-
-    /// Subtracts an entry of this many bytes, if there is one.
-    fn without(self, entry: Option<usize>) -> Usage {
-        match entry {
-            None => self,
-            Some(bytes) => Usage {
-                keys: self.keys.saturating_sub(1),
-                bytes: self.bytes.saturating_sub(bytes),
-            },
-        }
-    }
-
-    /// Adds an entry of this many bytes.
-    fn with(self, bytes: usize) -> Usage {
-        Usage {
-            keys: self.keys.saturating_add(1),
-            bytes: self.bytes.saturating_add(bytes),
-        }
-    }
-}
 
 /// Returns the size in bytes of a key with its value, if it exists.
 fn stored(connection: &Connection, plugin: &str, key: &str) -> rusqlite::Result<Option<usize>> {

@@ -1,36 +1,25 @@
-//! Shared by all tables: running a statement, and reading its rows as names, numbers and JSON.
+//! Shared by all tables: running statements in a transaction, and reading rows as names, numbers and JSON.
 
 use std::str::FromStr;
 
-use rusqlite::{Connection, Params, Row};
+use rusqlite::{Connection, Row, Transaction, TransactionBehavior};
 use serde_json::Value;
 
-use crate::error::DatabaseError;
-use crate::{Store, StoreError};
+use crate::error::{DatabaseError, StoreError};
 
-impl Store {
-    /// Runs one statement, in its own transaction.
-    pub(crate) fn execute(
-        &self,
-        action: &'static str,
-        statement: &str,
-        values: impl Params,
-    ) -> Result<(), StoreError> {
-        self.write(action, |work| {
-            work.execute(statement, values)?;
-            Ok(())
-        })
-    }
-
-    /// Returns all rows of a query.
-    pub(crate) fn rows<T, C: FromIterator<T>>(
-        &self,
-        action: &'static str,
-        query: &str,
-        read: impl FnMut(&Row<'_>) -> Result<T, DatabaseError>,
-    ) -> Result<C, StoreError> {
-        rows(&self.connection(), query, read).map_err(DatabaseError::during(action))
-    }
+/// Runs `work` in one transaction, which has reached the disk when this returns.
+pub(crate) fn begin<T>(
+    connection: &mut Connection,
+    action: &'static str,
+    work: impl FnOnce(&Transaction<'_>) -> Result<T, DatabaseError>,
+) -> Result<T, StoreError> {
+    let run = || -> Result<T, DatabaseError> {
+        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let result = work(&transaction)?;
+        transaction.commit()?;
+        Ok(result)
+    };
+    run().map_err(DatabaseError::during(action))
 }
 
 /// Returns all rows of a query.

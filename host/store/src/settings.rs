@@ -6,9 +6,10 @@ use std::collections::BTreeMap;
 use model::ContainerId;
 use serde_json::{Value, json};
 
+use crate::error::StoreError;
 use crate::rows::parse_json;
-use crate::store::{set_setting, setting};
-use crate::{Store, StoreError};
+use crate::single_values::{set_setting, setting};
+use crate::store::Store;
 
 const SNAPSHOT: &str = "local_mode_snapshot";
 const LOG_POSITIONS: &str = "log_positions";

@@ -8,22 +8,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use model::DeviceUuid;
 use parking_lot::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
-use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior};
+use rusqlite::{Connection, Params, Row, Transaction};
 use secure_fs::SecureFile;
 
-use crate::error::DatabaseError;
-use crate::keys::Keys;
+use crate::database::{LoadedDatabase, reconnect};
+use crate::database_files::COMPANIONS;
+use crate::error::{DatabaseError, StoreError};
+use crate::key_table::Keys;
 use crate::moments::WriteMoments;
-use crate::open::{COMPANIONS, reconnect};
-use crate::plugin_data::Usage;
+use crate::plugin_usage::Usage;
 use crate::remembered::{self, DeviceUuids};
-use crate::rows::parse_name;
-use crate::{StoreError, copied, keys};
-
-const DEVICE_UUID: &str = "device_uuid";
-const FORMER_UUIDS: &str = "former_device_uuids";
-/// How many former uuids are remembered.
-const MOST_FORMER: usize = 8;
+use crate::rows::{begin, rows};
+use crate::{copied, identity};
 
 /// The device's persistent data. Clones share it.
 #[derive(Clone)]
@@ -144,12 +140,7 @@ impl Store {
         inner.uuid = uuid.clone();
         let was_new = std::mem::take(&mut inner.uuid_is_new);
         let written = self.write(ACTION, |work| {
-            let mut former = former(work)?;
-            former.retain(|other| other != uuid && *other != before);
-            former.insert(0, before.clone());
-            former.truncate(MOST_FORMER);
-            set_setting(work, FORMER_UUIDS, &joined(&former))?;
-            Ok(set_setting(work, DEVICE_UUID, uuid.as_str())?)
+            Ok(identity::change_uuid(work, &before, uuid)?)
         });
         if let Err(error) = written {
             if let Some(inner) = Arc::get_mut(&mut self.inner) {
@@ -176,7 +167,7 @@ impl Store {
     /// # Errors
     /// [`StoreError::Damaged`] or [`StoreError::Failed`] if they cannot be read.
     pub fn former_uuids(&self) -> Result<Vec<DeviceUuid>, StoreError> {
-        former(&self.connection())
+        identity::former_uuids(&self.connection())
     }
 
     /// Returns the size of the database on the disk in bytes, with SQLite's files next to it; 0 if that cannot be read.
@@ -194,9 +185,11 @@ impl Store {
         self.inner.plugin_usage.lock()
     }
 
+    /// Reports [`BEFORE_WRITE`](crate::BEFORE_WRITE) and [`AFTER_WRITE`](crate::AFTER_WRITE) of each write from now on to
+    /// `listener`, on the writing thread; it replaces the previous listener.
     #[cfg(feature = "moments")]
-    pub(crate) fn moments(&self) -> &WriteMoments {
-        &self.inner.moments
+    pub fn set_write_listener(&self, listener: Option<crate::moments::Listener>) {
+        self.inner.moments.set_listener(listener);
     }
 
     pub(crate) fn keys(&self) -> RwLockReadGuard<'_, Keys> {
@@ -232,6 +225,29 @@ impl Store {
         Ok(done)
     }
 
+    /// Runs one statement, in its own transaction.
+    pub(crate) fn execute(
+        &self,
+        action: &'static str,
+        statement: &str,
+        values: impl Params,
+    ) -> Result<(), StoreError> {
+        self.write(action, |work| {
+            work.execute(statement, values)?;
+            Ok(())
+        })
+    }
+
+    /// Returns all rows of a query.
+    pub(crate) fn rows<T, C: FromIterator<T>>(
+        &self,
+        action: &'static str,
+        query: &str,
+        read: impl FnMut(&Row<'_>) -> Result<T, DatabaseError>,
+    ) -> Result<C, StoreError> {
+        rows(&self.connection(), query, read).map_err(DatabaseError::during(action))
+    }
+
     /// Opens the database itself after a copy was read. It still equals the copy, as nothing was written.
     fn return_to_disk(&self, connection: &mut Connection) -> Result<(), StoreError> {
         let mut away = self.inner.away_from.lock();
@@ -242,107 +258,4 @@ impl Store {
         }
         Ok(())
     }
-}
-
-/// A sound database and the data that was already read from it.
-pub(crate) struct LoadedDatabase {
-    pub(crate) connection: Connection,
-    pub(crate) identity: Identity,
-}
-
-/// The properties that a device has from its first start.
-pub(crate) struct Identity {
-    uuid: DeviceUuid,
-    /// Whether the uuid was created just now: nobody has known the device by it.
-    is_new: bool,
-    keys: Keys,
-}
-
-impl Identity {
-    /// Reads the identity, and creates missing parts.
-    ///
-    /// An empty new database belongs to the device `known`, if there was one.
-    pub(crate) fn load(
-        connection: &mut Connection,
-        known: Option<&DeviceUuids>,
-    ) -> Result<Identity, StoreError> {
-        begin(connection, "begin the device's identity", |work| {
-            let mut is_new = false;
-            let text = match setting(work, DEVICE_UUID)? {
-                Some(text) => text,
-                None => {
-                    is_new = known.is_none();
-                    let fresh = match known {
-                        Some(known) => {
-                            set_setting(work, FORMER_UUIDS, &joined(&known.former))?;
-                            known.uuid.as_str().to_owned()
-                        }
-                        None => keys::random_hex()?,
-                    };
-                    set_setting(work, DEVICE_UUID, &fresh)?;
-                    fresh
-                }
-            };
-            Ok(Identity {
-                uuid: parse_name("the device's uuid", &text)?,
-                is_new,
-                keys: Keys::load(work)?,
-            })
-        })
-    }
-}
-
-fn joined(uuids: &[DeviceUuid]) -> String {
-    let uuids: Vec<&str> = uuids.iter().map(DeviceUuid::as_str).collect();
-    uuids.join(" ")
-}
-
-fn former(connection: &Connection) -> Result<Vec<DeviceUuid>, StoreError> {
-    let text = setting(connection, FORMER_UUIDS)?.unwrap_or_default();
-    let uuids = text.split_ascii_whitespace();
-    uuids
-        .map(|uuid| parse_name("a uuid that the device had", uuid))
-        .collect()
-}
-
-/// Runs `work` in one transaction, which has reached the disk when this returns.
-pub(crate) fn begin<T>(
-    connection: &mut Connection,
-    action: &'static str,
-    work: impl FnOnce(&Transaction<'_>) -> Result<T, DatabaseError>,
-) -> Result<T, StoreError> {
-    let run = || -> Result<T, DatabaseError> {
-        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        let result = work(&transaction)?;
-        transaction.commit()?;
-        Ok(result)
-    };
-    run().map_err(DatabaseError::during(action))
-}
-
-pub(crate) fn setting(
-    connection: &Connection,
-    name: &'static str,
-) -> Result<Option<String>, StoreError> {
-    connection
-        .query_row("SELECT value FROM setting WHERE name = ?1", [name], |row| {
-            row.get(0)
-        })
-        .optional()
-        .map_err(StoreError::failed("read a setting"))
-}
-
-pub(crate) fn set_setting(
-    connection: &Connection,
-    name: &'static str,
-    value: &str,
-) -> Result<(), StoreError> {
-    connection
-        .execute(
-            "INSERT INTO setting (name, value) VALUES (?1, ?2)
-             ON CONFLICT (name) DO UPDATE SET value = excluded.value",
-            [name, value],
-        )
-        .map(drop)
-        .map_err(StoreError::failed("write a setting"))
 }

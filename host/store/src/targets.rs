@@ -6,8 +6,9 @@ use model::{AppUuid, Commit};
 use rusqlite::OptionalExtension;
 use serde_json::Value;
 
+use crate::error::StoreError;
 use crate::rows::{name_at, parse_json};
-use crate::{Store, StoreError};
+use crate::store::Store;
 
 /// The source of a target state; each source has one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::IntoStaticStr)]

@@ -3,8 +3,9 @@
 
 use model::{AppId, ServiceName};
 
+use crate::error::StoreError;
 use crate::rows::{name_at, number_at, row_id};
-use crate::{Store, StoreError};
+use crate::store::Store;
 
 /// One such lock. Times are in milliseconds.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -12,7 +12,7 @@ use wasmtime_wasi::sockets::WasiSocketsCtxView;
 use wasmtime_wasi::{FsPerms, I32Exit, WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
 
 use crate::rules::Rules;
-use crate::sockets::{self, SocketTable};
+use crate::sockets::{self, SocketTable, Sockets};
 use crate::stdio::{Input, Output, ServiceLog};
 
 /// The exit code of a service that trapped, as of a native one that called `abort`.
@@ -51,19 +51,14 @@ impl WasiView for Service {
 }
 
 impl Service {
-    /// Returns the parts for [`crate::sockets`].
-    pub(crate) fn sockets_and_table(&mut self) -> (WasiSocketsCtxView<'_>, &mut SocketTable) {
-        let Service {
-            wasi,
-            resources,
-            sockets,
-            ..
-        } = self;
-        let view = WasiSocketsCtxView {
-            ctx: wasi.sockets(),
-            table: resources,
-        };
-        (view, sockets)
+    fn sockets(&mut self) -> Sockets<'_> {
+        Sockets {
+            inner: WasiSocketsCtxView {
+                ctx: self.wasi.sockets(),
+                table: &mut self.resources,
+            },
+            table: &mut self.sockets,
+        }
     }
 }
 
@@ -87,7 +82,7 @@ impl Guest {
         let link = |linker: &mut Linker<Service>| -> wasmtime::Result<CommandPre<Service>> {
             wasmtime_wasi::p2::add_to_linker_async(linker)?;
             if let Network::Own(_) = launch.network {
-                sockets::add_to_linker(linker)?;
+                sockets::add_to_linker(linker, Service::sockets)?;
             }
             CommandPre::new(linker.instantiate_pre(component)?)
         };

@@ -21,7 +21,6 @@ use wasmtime_wasi::p2::bindings::sockets::network::{
 use wasmtime_wasi::p2::bindings::sockets::{ip_name_lookup, tcp as wasi_tcp, udp as wasi_udp};
 use wasmtime_wasi::sockets::WasiSocketsCtxView;
 
-use crate::guest::Service;
 use crate::rules::Rules;
 
 /// What is known about the sockets of a service in addition to wasmtime's data.
@@ -51,8 +50,8 @@ impl SocketTable {
 
 /// The data of a service that the interfaces work on.
 pub(crate) struct Sockets<'a> {
-    inner: WasiSocketsCtxView<'a>,
-    table: &'a mut SocketTable,
+    pub(crate) inner: WasiSocketsCtxView<'a>,
+    pub(crate) table: &'a mut SocketTable,
 }
 
 struct SocketsData;
@@ -62,15 +61,14 @@ impl HasData for SocketsData {
 }
 
 /// Puts this layer over the interfaces that are already in `linker`.
-pub(crate) fn add_to_linker(linker: &mut Linker<Service>) -> wasmtime::Result<()> {
-    fn view(service: &mut Service) -> Sockets<'_> {
-        let (inner, table) = service.sockets_and_table();
-        Sockets { inner, table }
-    }
+pub(crate) fn add_to_linker<T: Send + 'static>(
+    linker: &mut Linker<T>,
+    sockets: fn(&mut T) -> Sockets<'_>,
+) -> wasmtime::Result<()> {
     linker.allow_shadowing(true);
-    wasi_tcp::add_to_linker::<Service, SocketsData>(linker, view)?;
-    wasi_udp::add_to_linker::<Service, SocketsData>(linker, view)?;
-    ip_name_lookup::add_to_linker::<Service, SocketsData>(linker, view)?;
+    wasi_tcp::add_to_linker::<T, SocketsData>(linker, sockets)?;
+    wasi_udp::add_to_linker::<T, SocketsData>(linker, sockets)?;
+    ip_name_lookup::add_to_linker::<T, SocketsData>(linker, sockets)?;
     linker.allow_shadowing(false);
     Ok(())
 }

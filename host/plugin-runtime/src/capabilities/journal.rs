@@ -8,9 +8,9 @@ use plugin_protocol::{Handle, JournalOpen, JournalOptions, JournalRead, Piece};
 use wasmtime::component::StreamReader;
 
 use crate::bindings::platform::supervisor::journal::{self, JournalError, Options};
-use crate::guest::{Answer, Guest, GuestAccess, GuestData, host};
+use crate::guest::{Guest, GuestAccess, GuestData, host};
 use crate::host_stream::{HostStream, PieceSource};
-use crate::instance_host::InstanceHost;
+use crate::instance_host::{Answer, InstanceHost};
 
 impl journal::Host for &mut Guest {}
 

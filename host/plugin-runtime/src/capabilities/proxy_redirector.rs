@@ -6,7 +6,8 @@ use crate::bindings::platform::supervisor::proxy_redirector;
 use crate::bindings::platform::supervisor::proxy_types::{
     self, ProxyError, ProxyState, Redirection,
 };
-use crate::guest::{Answer, Guest, GuestAccess, GuestData, host};
+use crate::guest::{Guest, GuestAccess, GuestData, host};
+use crate::instance_host::Answer;
 
 impl proxy_types::Host for &mut Guest {}
 impl proxy_redirector::Host for &mut Guest {}

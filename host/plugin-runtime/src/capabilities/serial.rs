@@ -3,18 +3,13 @@
 use plugin_protocol::{Handle, SERIAL_BYTES, SerialOpen, SerialRead, SerialSettings, SerialWrite};
 use wasmtime::component::Resource;
 
+use crate::bindings::Port;
 use crate::bindings::platform::supervisor::serial::{self, Parity, SerialError, Settings};
-use crate::guest::{Answer, Guest, GuestAccess, GuestData, host};
+use crate::guest::{Guest, GuestAccess, GuestData, host};
+use crate::instance_host::Answer;
 
 /// The longest name of a port, in bytes: that of the kernel's longest path.
 const NAME: usize = 4096;
-
-/// A port that a call holds: the host's handle for it.
-#[expect(
-    unreachable_pub,
-    reason = "generated code re-exports it within this crate"
-)]
-pub struct Port(Handle);
 
 impl serial::Host for &mut Guest {}
 

@@ -1,21 +1,16 @@
 //! `wit/update-lock.wit`: the update locks of all apps.
 
-use plugin_protocol::{Handle, LockAcquire, LocksError};
+use plugin_protocol::{LockAcquire, LocksError};
 use wasmtime::component::Resource;
 
+use crate::bindings::Lock;
 use crate::bindings::platform::supervisor::update_lock::{self, LockError};
-use crate::guest::{Answer, Guest, GuestAccess, GuestData, host};
-
-/// The locks that a call holds: the host's handle for them. Like `Port` in `serial.rs`; the generated traits are others
-/// for each resource, so each has its own `drop`.
-#[expect(
-    unreachable_pub,
-    reason = "generated code re-exports it within this crate"
-)]
-pub struct Lock(Handle);
+use crate::guest::{Guest, GuestAccess, GuestData, host};
+use crate::instance_host::Answer;
 
 impl update_lock::Host for &mut Guest {}
 
+// As in `serial.rs`: the generated traits are others for each resource, so each has its own `drop`.
 impl update_lock::HostLock for &mut Guest {
     async fn drop(&mut self, lock: Resource<Lock>) -> wasmtime::Result<()> {
         let Lock(handle) = self.table.delete(lock)?;

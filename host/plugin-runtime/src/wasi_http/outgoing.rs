@@ -17,8 +17,8 @@ use plugin_protocol::{
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use wasmtime_wasi_http::{Error, RequestOptions, WasiBody, WasiHttpHooks};
 
-use crate::capabilities::log::LogBudget;
 use crate::instance_host::InstanceHost;
+use crate::instance_log::LogBudget;
 
 /// How many requests of one instance can be under way at a time, or answered with a body that it still holds.
 const AT_ONCE: usize = 4;

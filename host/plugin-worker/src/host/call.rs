@@ -6,12 +6,13 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
-use futures::future::poll_fn;
+use futures::FutureExt as _;
+use futures::future::{BoxFuture, poll_fn};
 use http_body::{Body, Frame as BodyFrame};
 use plugin_protocol::text::{LONGEST, cut, one_line};
 use plugin_protocol::{
     ActionAnswer, ActionCall, AnswerBody, AnswerHead, Failure, GuestAnswer, GuestError,
-    GuestRequest, JournalAnswer, Outcome, RequestBody, RequestStream, ServedCall,
+    GuestPlugin, GuestRequest, JournalAnswer, Outcome, RequestBody, RequestStream, ServedCall,
 };
 use tokio::task::JoinHandle;
 
@@ -69,7 +70,25 @@ impl Drop for Call {
     }
 }
 
-pub(super) async fn call(
+impl GuestPlugin for RemotePlugin {
+    fn call(
+        &self,
+        serving: ServedCall,
+        request: GuestRequest,
+    ) -> BoxFuture<'_, Result<Outcome, Failure>> {
+        call(self, serving, request).boxed()
+    }
+
+    fn act(
+        &self,
+        serving: ServedCall,
+        action: ActionCall,
+    ) -> BoxFuture<'_, Result<ActionAnswer, Failure>> {
+        act(self, serving, action).boxed()
+    }
+}
+
+async fn call(
     plugin: &RemotePlugin,
     serving: ServedCall,
     GuestRequest { head, body }: GuestRequest,
@@ -137,7 +156,7 @@ pub(super) async fn call(
     Ok(Outcome::Answer(GuestAnswer { head, body }))
 }
 
-pub(super) async fn act(
+async fn act(
     plugin: &RemotePlugin,
     serving: ServedCall,
     action: ActionCall,

@@ -1,9 +1,10 @@
 //! The end of a worker's process.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
-use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::groups::ProcessGroups;
@@ -11,7 +12,6 @@ use super::host_calls::{self, Registry};
 use super::process::Process;
 use super::pulse::pulse;
 use super::session::Session;
-use super::supervision::Worker;
 
 /// How long a process of plugins with folders may be unused before it ends.
 const IDLE: Duration = Duration::from_secs(60);
@@ -26,12 +26,13 @@ pub(super) enum End {
     Lost(String),
 }
 
-/// Waits until the process has ended, or has to be ended; then ends it.
+/// Waits until the process has ended, or has to be ended; then ends it. A process that has nothing to do is removed from
+/// `current` first.
 pub(super) async fn until_end(
     process: Process,
     registry: Arc<Registry>,
     ends_idle: bool,
-    worker: &Weak<Worker>,
+    current: &watch::Sender<Option<Arc<Session>>>,
     stopping: &CancellationToken,
 ) -> End {
     let Process {
@@ -55,7 +56,7 @@ pub(super) async fn until_end(
             Err(error) => format!("it violated the protocol: {error}"),
         }),
         error = pulse(&session, pid) => End::Lost(format!("it hung: {error}")),
-        () = idle(&session, worker), if ends_idle => End::Idle,
+        () = idle(&session, current), if ends_idle => End::Idle,
         () = stopping.cancelled() => End::Stopped,
     };
     // If it ended by itself, its sockets show that first.
@@ -72,7 +73,7 @@ pub(super) async fn until_end(
 }
 
 /// Waits until the process has been unused for a while, or its folders have changed, and it can no longer be used.
-async fn idle(session: &Arc<Session>, worker: &Weak<Worker>) {
+async fn idle(session: &Arc<Session>, current: &watch::Sender<Option<Arc<Session>>>) {
     loop {
         let is_idle = || session.open.load(SeqCst) == 0;
         tokio::select! {
@@ -83,9 +84,7 @@ async fn idle(session: &Arc<Session>, worker: &Weak<Worker>) {
                 }
             }
         }
-        if let Some(worker) = worker.upgrade() {
-            worker.session.send_replace(None);
-        }
+        current.send_replace(None);
         // Callers that already have it keep it until they are done.
         while !is_idle() {
             session.closed.notified().await;

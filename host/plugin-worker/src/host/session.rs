@@ -8,8 +8,8 @@ use std::sync::{Arc, Weak};
 use parking_lot::Mutex;
 use tokio::sync::{Notify, mpsc};
 
+use super::folders::FolderState;
 use super::groups::ProcessGroups;
-use super::process::FolderState;
 use crate::frames::{FrameReader, Frames};
 use crate::notes::Notes;
 use crate::socket::{self, ReadHalf, WriteHalf};

@@ -15,9 +15,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::demand::Demand;
 use super::ending::{End, until_end};
+use super::folders::folder_states;
 use super::host_calls::Registry;
+use super::load_parameters::LoadParameters;
 use super::memory::InstanceMemory;
-use super::plugin::LoadParameters;
 use super::process::{self, Process};
 use super::session::{Lease, Session};
 use super::{WorkerConfig, WorkerWalls};
@@ -34,7 +35,7 @@ pub(super) struct Worker {
     config: WorkerConfig,
     folders: Vec<FolderView>,
     memory: Arc<InstanceMemory>,
-    pub(super) session: watch::Sender<Option<Arc<Session>>>,
+    session: watch::Sender<Option<Arc<Session>>>,
     /// For plugins with folders, a process only exists while a caller waits for it or uses it.
     demand: Arc<Demand>,
     pub(super) registry: Arc<Registry>,
@@ -90,7 +91,7 @@ impl Worker {
         let mut sessions = self.session.subscribe();
         if self.current().is_none() {
             // Without such a folder, no process is started: there is nothing to wait for.
-            process::folder_states(self.folders.clone()).await?;
+            folder_states(self.folders.clone()).await?;
         }
         // An error is why the folders cannot be used; `None` means that there is no process.
         let waiting = async {
@@ -126,7 +127,7 @@ impl Worker {
     /// Returns whether the folders are those that the process can reach. If they have changed, a process with nothing
     /// else to do makes room for another.
     async fn has_folders_of(&self, session: &Session) -> std::result::Result<bool, String> {
-        let is_same = process::folder_states(self.folders.clone()).await? == session.folders;
+        let is_same = folder_states(self.folders.clone()).await? == session.folders;
         if !is_same && session.open.load(Ordering::SeqCst) == 1 {
             session.retired.notify_one();
             return Ok(false);
@@ -254,10 +255,11 @@ async fn keep(worker: Weak<Worker>, demand: Option<Arc<Demand>>, stopping: Cance
                     of.give_memory(Arc::clone(&process.session));
                 }
                 of.load_all(&process.session);
+                let current = of.session.clone();
                 // Dropping the worker ends this task here.
                 drop(of);
                 let ends_idle = demand.is_some();
-                let end = until_end(process, registry, ends_idle, &worker, &stopping).await;
+                let end = until_end(process, registry, ends_idle, &current, &stopping).await;
                 let Some(of) = worker.upgrade() else { return };
                 of.session.send_replace(None);
                 match end {

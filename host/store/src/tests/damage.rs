@@ -3,7 +3,7 @@
 use std::fs;
 
 use super::*;
-use crate::open::beside;
+use crate::database_files::beside;
 
 /// A folder with a closed store that is not empty.
 fn written() -> tempfile::TempDir {

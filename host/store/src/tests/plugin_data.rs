@@ -1,7 +1,7 @@
 //! The data of plugins, and its limits.
 
 use super::*;
-use crate::plugin_data;
+use crate::plugin_usage::Usage;
 
 fn set(
     store: &Store,
@@ -143,7 +143,7 @@ fn the_sum_in_memory_is_that_of_what_is_stored() {
             }
         }
         let known = store.plugin_usage().get("p").copied();
-        let read = plugin_data::Usage::read(&store.connection(), "p").unwrap();
+        let read = Usage::read(&store.connection(), "p").unwrap();
         assert!(
             known.is_none_or(|known| known == read),
             "{known:?} {read:?}"
@@ -157,7 +157,7 @@ fn the_sum_in_memory_is_that_of_what_is_stored() {
         let _ = set(&store, "q", &index.to_string(), &[0; MAX_VALUE], None);
     }
     assert_eq!(store.plugin_usage().get("p").copied(), before);
-    let read = plugin_data::Usage::read(&store.connection(), "q").unwrap();
+    let read = Usage::read(&store.connection(), "q").unwrap();
     assert_eq!(store.plugin_usage().get("q").copied(), Some(read));
     assert!(read.bytes <= MAX_TOTAL);
 }
@@ -220,7 +220,7 @@ fn a_value_is_set_or_removed_only_in_place_of_the_expected_one() {
     let large = vec![0; MAX_VALUE + 1];
     let refused = compare_and_set(&store, "p", "k", None, Some(&large));
     assert!(matches!(refused, Err(PluginDataError::TooLarge(_))));
-    let read = plugin_data::Usage::read(&store.connection(), "p").unwrap();
+    let read = Usage::read(&store.connection(), "p").unwrap();
     assert_eq!(store.plugin_usage().get("p").copied(), Some(read));
 }
 
@@ -239,7 +239,7 @@ fn expired_values_are_deleted_and_make_room() {
     assert_eq!(store.plugin_keys("p", "").unwrap(), ["new/1", "new/2"]);
     assert_eq!(store.plugin_get("p", "old/1").unwrap(), None);
     assert_eq!(store.plugin_get("p", "new/1").unwrap(), Some(value));
-    let read = plugin_data::Usage::read(&store.connection(), "p").unwrap();
+    let read = Usage::read(&store.connection(), "p").unwrap();
     assert_eq!(read.keys, 2);
     // It counts as missing, also if it replaced a value without a lifetime; and a value that is set
     // without one stays.
