@@ -13,14 +13,6 @@ use anyhow::{Result, bail};
 use crate::rust_code;
 use crate::text_files::TextFile;
 
-/// The folders of the crates that are not checked.
-const EXCEPT: [&str; 5] = [
-    "host/plugin-runtime/src/",
-    "host/plugin-worker/src/",
-    "host/plugins/src/",
-    "host/store/src/",
-    "host/wasm-runner/src/",
-];
 /// The roots of crates.
 const ROOTS: [&str; 2] = ["lib.rs", "main.rs"];
 /// The beginning of a declaration of tests. Tests in the same file are its end.
@@ -49,9 +41,7 @@ fn folders(files: &[TextFile]) -> BTreeSet<&str> {
         let mut roots = ROOTS.iter();
         roots.find_map(|root| path.strip_suffix(root))
     });
-    folders
-        .filter(|folder| folder.ends_with("/src/") && !EXCEPT.contains(folder))
-        .collect()
+    folders.filter(|folder| folder.ends_with("/src/")).collect()
 }
 
 /// The paths in the files of a crate, by the files' modules, such as `a::b`; the root's is empty.
