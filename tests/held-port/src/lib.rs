@@ -8,8 +8,9 @@
 //! this:
 //!
 //! - It does not assign the port to anybody, neither to a socket that is bound to port 0, with or without
-//!   `SO_REUSEADDR`, nor to an outgoing connection: it takes only ports to which no socket is bound. (The exception is
-//!   off by default: `net.ipv4.ip_autobind_reuse`, once all ports are in use.)
+//!   `SO_REUSEADDR`, nor to an outgoing connection: it takes only ports to which no socket is bound at the same address.
+//!   (The exception is off by default: `net.ipv4.ip_autobind_reuse`, once all ports are in use.) So what listens at all
+//!   addresses needs [`HeldPort::at_all_addresses`].
 //! - A socket without `SO_REUSEADDR` cannot bind the port even by its number.
 //! - A socket with `SO_REUSEADDR` that binds the port by its number can listen on it. Servers set the option: Rust's
 //!   `TcpListener`, Go's `net.Listen`, PostgreSQL. So only a program that was given the number gets the port.
@@ -18,7 +19,7 @@
 //! UDP ports cannot be held like this: two UDP sockets with `SO_REUSEADDR` would share the packets.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{Ipv6Addr, SocketAddr};
 use std::os::fd::OwnedFd;
 
 use rustix::net::{
@@ -40,6 +41,14 @@ impl HeldPort {
     /// If the machine has none.
     pub fn new() -> io::Result<Self> {
         Self::at(SocketAddr::from(([127, 0, 0, 1], 0)))
+    }
+
+    /// Holds a port that is free at all addresses of this machine, of both versions of IP.
+    ///
+    /// # Errors
+    /// If the machine has none, or no IPv6.
+    pub fn at_all_addresses() -> io::Result<Self> {
+        Self::at(SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0)))
     }
 
     /// Holds the port of this address, or a free one in place of port 0.
@@ -110,6 +119,15 @@ mod tests {
         let held: Vec<HeldPort> = (0..400).map(|_| HeldPort::new().unwrap()).collect();
         let addresses: HashSet<SocketAddr> = held.iter().map(HeldPort::address).collect();
         assert_eq!(addresses.len(), held.len());
+    }
+
+    #[test]
+    fn a_port_of_all_addresses_is_nobody_elses_at_any() {
+        let held = HeldPort::at_all_addresses().unwrap();
+        let port = held.address().port();
+        let refusal = bind_plainly(([127, 0, 0, 1], port).into()).expect_err("it is held");
+        assert_eq!(refusal.kind(), io::ErrorKind::AddrInUse);
+        TcpListener::bind(held.address()).expect("a server listens on it");
     }
 
     #[test]

@@ -263,7 +263,7 @@ fn published(mut service: Service, host_port: u16, port: u16) -> Service {
 #[test]
 fn port_is_published_by_its_own_number_and_over_udp() {
     test(async |fixture| {
-        let held = HeldPort::new().unwrap();
+        let held = HeldPort::at_all_addresses().unwrap();
         let port = held.address().port();
         let address = format!("0.0.0.0:{port}");
         // The same port number inside and outside, which are two listeners on one machine here.
