@@ -142,8 +142,16 @@ size_t body_chunk(request_t *request, const uint8_t **bytes) {
 
 // ---- The answer
 
-void set_status(request_t *request, uint16_t status) {
-    request->response.status = status;
+// Of a larger number, the interface would pass on only the lowest bits: 65736 would become 200.
+static uint16_t checked_status(const char *function, int status) {
+    if (status < 0 || status > UINT16_MAX) {
+        end_failed_call("`%s` is called with %d, which is not a status", function, status);
+    }
+    return (uint16_t)status;
+}
+
+void set_status(request_t *request, int status) {
+    request->response.status = checked_status("set_status", status);
 }
 
 void add_header(request_t *request, const char *name, const char *value) {
@@ -197,7 +205,7 @@ void answer_jsonf(request_t *request, const char *format, ...) {
     answer(request, JSON, text, length);
 }
 
-void answer_errorf(request_t *request, uint16_t status, const char *format, ...) {
+void answer_errorf(request_t *request, int status, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
     plugin_string_t text = vstring_of(format, arguments);
@@ -205,7 +213,7 @@ void answer_errorf(request_t *request, uint16_t status, const char *format, ...)
     check_unanswered(request);
     exports_platform_supervisor_handler_result_response_error_t result = {
         .is_err = true,
-        .val.err = {status, string_of("plugin"), text},
+        .val.err = {checked_status("answer_errorf", status), string_of("plugin"), text},
     };
     exports_platform_supervisor_handler_handle_return(result);
 }

@@ -64,9 +64,9 @@ void answer(request_t *request, const char *content_type, const void *bytes, siz
 void answer_textf(request_t *request, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void answer_jsonf(request_t *request, const char *format, ...) __attribute__((format(printf, 2, 3)));
 // Answers `{"status":"failed","message":...}`. The message says which input was wrong, and in what way.
-void answer_errorf(request_t *request, uint16_t status, const char *format, ...) __attribute__((format(printf, 3, 4)));
+void answer_errorf(request_t *request, int status, const char *format, ...) __attribute__((format(printf, 3, 4)));
 // Sets the status of the answer, before it is sent.
-void set_status(request_t *request, uint16_t status);
+void set_status(request_t *request, int status);
 // Adds a header field to the answer, before it is sent.
 void add_header(request_t *request, const char *name, const char *value);
 

@@ -1,7 +1,8 @@
 import wit from "platform:supervisor/actions@1.4.0";
 
-import { answers, bytesOf } from "./capability.js";
+import { answers } from "./capability.js";
 import { BadGateway, Conflict, Unavailable } from "./errors.js";
+import { bytesOf } from "./interface-values.js";
 import { parseJson } from "./json-text.js";
 
 const answering = answers({ unavailable: Unavailable, refused: Conflict, failed: BadGateway });

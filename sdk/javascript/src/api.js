@@ -1,8 +1,9 @@
 import wit from "platform:supervisor/api@1.4.0";
 
-import { answers, bytesOf } from "./capability.js";
+import { answers } from "./capability.js";
 import { Unavailable } from "./errors.js";
-import { WholeAnswer } from "./whole_answer.js";
+import { bytesOf } from "./interface-values.js";
+import { WholeAnswer } from "./whole-answer.js";
 
 const answering = answers({ unavailable: Unavailable });
 

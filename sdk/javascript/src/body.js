@@ -1,7 +1,7 @@
 /** Bodies of requests and answers, as a whole or in pieces. */
 
-import { bytesOf } from "./capability.js";
 import { Internal, TooLarge } from "./errors.js";
+import { bytesOf } from "./interface-values.js";
 
 export class Body {
   #content;

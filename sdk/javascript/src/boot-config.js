@@ -1,6 +1,6 @@
 /** Converts what a provider of `boot-config` returns to the form of `wit/boot-config.wit`. */
 
-import { boolean, text } from "./capability.js";
+import { boolean, text } from "./interface-values.js";
 
 export const settingsOf = (settings) => settings.map(({ name, value }) => ({ name: text(name), value: text(value) }));
 

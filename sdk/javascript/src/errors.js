@@ -1,6 +1,6 @@
 /** The errors that a handler answers with. */
 
-import { wholeNumber } from "./capability.js";
+import { wholeNumber } from "./interface-values.js";
 
 export class HttpError extends Error {
   constructor(status, code, message) {

@@ -1,4 +1,4 @@
-import { wholeNumber } from "./capability.js";
+import { wholeNumber } from "./interface-values.js";
 import { validText } from "./json-text.js";
 
 /** Returns the answer "not now" to a gate: the device asks again after this many seconds, 10 to 900. */

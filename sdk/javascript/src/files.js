@@ -5,8 +5,8 @@
 
 import preopens from "wasi:filesystem/preopens@0.2.6";
 
-import { bytesOf, text } from "./capability.js";
 import { BadRequest, Conflict, Forbidden, Internal, NotFound, TooLarge } from "./errors.js";
+import { bytesOf, text } from "./interface-values.js";
 import { isServing } from "./serving.js";
 
 /** The most bytes that are read from a file or written to one: a plugin has 16 MiB of memory by default, and a file is in it

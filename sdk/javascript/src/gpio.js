@@ -1,7 +1,8 @@
 import wit from "platform:supervisor/gpio@1.4.0";
 
-import { answers, boolean, milliseconds } from "./capability.js";
+import { answers } from "./capability.js";
 import { BadGateway, Conflict } from "./errors.js";
+import { boolean, milliseconds } from "./interface-values.js";
 
 const answering = answers({ "not-found": BadGateway, busy: Conflict, other: BadGateway });
 

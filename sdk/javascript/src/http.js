@@ -1,8 +1,9 @@
 import wit from "platform:supervisor/http@1.4.0";
 
-import { answers, bytesOf } from "./capability.js";
+import { answers } from "./capability.js";
 import { BadGateway } from "./errors.js";
-import { WholeAnswer } from "./whole_answer.js";
+import { bytesOf } from "./interface-values.js";
+import { WholeAnswer } from "./whole-answer.js";
 
 const answering = answers({ unreachable: BadGateway, "too-large": BadGateway });
 

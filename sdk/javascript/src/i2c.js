@@ -1,7 +1,8 @@
 import wit from "platform:supervisor/i2c@1.4.0";
 
-import { answers, bytesOf, wholeNumber } from "./capability.js";
+import { answers } from "./capability.js";
 import { BadGateway, Conflict } from "./errors.js";
+import { bytesOf, wholeNumber } from "./interface-values.js";
 
 const answering = answers({ "not-found": BadGateway, busy: Conflict, "no-answer": BadGateway, other: BadGateway });
 

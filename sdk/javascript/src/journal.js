@@ -1,8 +1,9 @@
 import wit from "platform:supervisor/journal@1.4.0";
 
 import { Body } from "./body.js";
-import { answers, wholeNumber } from "./capability.js";
+import { answers } from "./capability.js";
 import { BadRequest, Unavailable } from "./errors.js";
+import { wholeNumber } from "./interface-values.js";
 
 const answering = answers({ invalid: BadRequest, busy: Unavailable, other: Unavailable });
 

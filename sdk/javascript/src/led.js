@@ -1,7 +1,8 @@
 import wit from "platform:supervisor/led@1.4.0";
 
-import { answers, wholeNumber } from "./capability.js";
+import { answers } from "./capability.js";
 import { Conflict, NotFound } from "./errors.js";
+import { wholeNumber } from "./interface-values.js";
 
 const answering = answers({ "not-found": NotFound, busy: Conflict });
 

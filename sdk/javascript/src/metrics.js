@@ -1,6 +1,7 @@
 import wit from "platform:supervisor/metrics@1.4.0";
 
-import { answers, wholeNumber } from "./capability.js";
+import { answers } from "./capability.js";
+import { wholeNumber } from "./interface-values.js";
 
 const answering = answers();
 const labelsOf = (labels) => Object.entries(labels).map(([name, value]) => ({ name, value: String(value) }));

@@ -1,7 +1,8 @@
 import wit from "platform:supervisor/proxy-redirector@1.4.0";
 
-import { answers, text } from "./capability.js";
+import { answers } from "./capability.js";
 import { BadRequest, Unavailable } from "./errors.js";
+import { text } from "./interface-values.js";
 import { redirectedOf, redirectionOf } from "./proxy-values.js";
 
 const answering = answers({ unavailable: Unavailable, invalid: BadRequest });

@@ -1,7 +1,7 @@
 /** Converts between the values of `proxy-redirector` in the SDK, for providers and callers, and those of
  * `wit/proxy-redirector.wit`. */
 
-import { text, wholeNumber } from "./capability.js";
+import { text, wholeNumber } from "./interface-values.js";
 
 const KINDS = ["socks4", "socks5", "http-connect", "http-relay"];
 

@@ -1,8 +1,8 @@
 /** The answer to a request, for handlers that need more than text, JSON or a generator. */
 
 import { Body, pieceOf, pieces } from "./body.js";
-import { bytesOf, wholeNumber } from "./capability.js";
 import { Internal } from "./errors.js";
+import { bytesOf, wholeNumber } from "./interface-values.js";
 
 const JSON_TYPE = "application/json; charset=utf-8";
 const TEXT_TYPE = "text/plain; charset=utf-8";

@@ -1,7 +1,8 @@
 import wit from "platform:supervisor/serial@1.4.0";
 
-import { answers, bytesOf, milliseconds, wholeNumber } from "./capability.js";
+import { answers } from "./capability.js";
 import { BadGateway, Conflict } from "./errors.js";
+import { bytesOf, milliseconds, wholeNumber } from "./interface-values.js";
 
 const answering = answers({ "not-found": BadGateway, busy: Conflict, other: BadGateway });
 

@@ -1,7 +1,8 @@
 import wit from "platform:supervisor/store@1.4.0";
 
-import { answers, bytesOf, milliseconds } from "./capability.js";
+import { answers } from "./capability.js";
 import { Internal, TooLarge } from "./errors.js";
+import { bytesOf, milliseconds } from "./interface-values.js";
 
 const answering = answers({ "too-large": TooLarge });
 const lifetimeOf = (lifetime) => (lifetime === undefined ? null : milliseconds(lifetime));

@@ -1,7 +1,8 @@
 import wit from "platform:supervisor/update-lock@1.4.0";
 
-import { answers, boolean } from "./capability.js";
+import { answers } from "./capability.js";
 import { Locked, Unavailable } from "./errors.js";
+import { boolean } from "./interface-values.js";
 
 const answering = answers({ locked: Locked, other: Unavailable });
 

@@ -98,6 +98,8 @@ void hello(request_t *request) {
     if (strcmp(name, "twice") == 0) answer_textf(request, "one");
     // What a function returns that has failed.
     if (strcmp(name, "length") == 0) answer(request, TEXT, name, (size_t)-1);
+    if (strcmp(name, "status") == 0) set_status(request, 65736);
+    if (strcmp(name, "error") == 0) answer_errorf(request, -1, "no");
     if (strcmp(name, "piece") == 0) stream_write(NULL, name, (size_t)-2);
     answer_textf(request, "%d", sum);
 }
@@ -121,7 +123,7 @@ fn a_call_of_a_plugin_in_c_says_which_mistake_has_ended_it() {
     let waits = "use `platform_supervisor_timer_sleep`, which needs no capability, or add `clock = \"why\"`";
     let trapped = "failed: wasm trap: wasm `unreachable` instruction executed, probably because it called `abort` or a check of \
                    its language failed, in `hello`";
-    let always: [(&str, &[&str]); 11] = [
+    let always: [(&str, &[&str]); 13] = [
         ("constructor", &[]),
         ("assert", &[&assertion]),
         ("abort", &[&aborted]),
@@ -137,6 +139,14 @@ fn a_call_of_a_plugin_in_c_says_which_mistake_has_ended_it() {
         (
             "piece",
             &["`stream_write` is called with the length -2: check"],
+        ),
+        (
+            "status",
+            &["`set_status` is called with 65736, which is not a status"],
+        ),
+        (
+            "error",
+            &["`answer_errorf` is called with -1, which is not a status"],
         ),
         ("member", &[]),
     ];
