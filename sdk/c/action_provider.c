@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "no_callback.h"
 #include "text.h"
 
 output_t output_bytes(const void *bytes, size_t length) {
@@ -40,7 +41,4 @@ plugin_callback_code_t exports_platform_supervisor_action_provider_call(plugin_s
     abort(); // The host calls only the actions of the manifest.
 }
 
-plugin_callback_code_t exports_platform_supervisor_action_provider_call_callback(plugin_event_t *event) {
-    (void)event;
-    abort(); // The call never returns to the host before it is over.
-}
+NO_CALLBACK(action_provider_call)

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "no_callback.h"
 #include "text.h"
 
 typedef exports_platform_supervisor_boot_config_setting_t setting_t;
@@ -92,13 +93,6 @@ plugin_callback_code_t exports_platform_supervisor_boot_config_set(setting_list_
     return PLUGIN_CALLBACK_CODE_EXIT;
 }
 
-// No call returns to the host before it is over.
-#define NO_CALLBACK(function)                                                                                            \
-    plugin_callback_code_t exports_platform_supervisor_boot_config_##function##_callback(plugin_event_t *event) {        \
-        (void)event;                                                                                                     \
-        abort();                                                                                                         \
-    }
-
-NO_CALLBACK(get)
-NO_CALLBACK(compare)
-NO_CALLBACK(set)
+NO_CALLBACK(boot_config_get)
+NO_CALLBACK(boot_config_compare)
+NO_CALLBACK(boot_config_set)

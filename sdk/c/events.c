@@ -1,7 +1,7 @@
 // Compiled into plugins that are called for events.
 #include "events.h"
 
-#include <stdlib.h>
+#include "no_callback.h"
 
 event_answer_t go_on(void) {
     return (event_answer_t){.val.ok.tag = EXPORTS_PLATFORM_SUPERVISOR_EVENTS_ANSWER_GO_ON};
@@ -47,7 +47,4 @@ plugin_callback_code_t exports_platform_supervisor_events_handle(event_t *event)
     return PLUGIN_CALLBACK_CODE_EXIT;
 }
 
-plugin_callback_code_t exports_platform_supervisor_events_handle_callback(plugin_event_t *event) {
-    (void)event;
-    abort(); // The call never returns to the host before it is over.
-}
+NO_CALLBACK(events_handle)

@@ -1,7 +1,7 @@
 // Compiled into plugins that show which device this is.
 #include "identify.h"
 
-#include <stdlib.h>
+#include "no_callback.h"
 
 uint32_t identify_remaining_ms(void) {
     return platform_supervisor_identify_window_remaining_ms();
@@ -24,7 +24,4 @@ plugin_callback_code_t exports_platform_supervisor_identify_identify(void) {
     return PLUGIN_CALLBACK_CODE_EXIT;
 }
 
-plugin_callback_code_t exports_platform_supervisor_identify_identify_callback(plugin_event_t *event) {
-    (void)event;
-    abort(); // The call never returns to the host before it is over.
-}
+NO_CALLBACK(identify_identify)

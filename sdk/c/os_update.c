@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "no_callback.h"
+
 static plugin_option_string_t option_of(const char *text) {
     plugin_option_string_t option = {.is_some = text != NULL};
     if (text != NULL) option.val = string_of(text);
@@ -77,15 +79,8 @@ plugin_callback_code_t exports_platform_supervisor_os_update_roll_back(void) {
     return PLUGIN_CALLBACK_CODE_EXIT;
 }
 
-// No call returns to the host before it is over.
-#define NO_CALLBACK(function)                                                                                            \
-    plugin_callback_code_t exports_platform_supervisor_os_update_##function##_callback(plugin_event_t *event) {          \
-        (void)event;                                                                                                     \
-        abort();                                                                                                         \
-    }
-
-NO_CALLBACK(status)
-NO_CALLBACK(stage)
-NO_CALLBACK(activate)
-NO_CALLBACK(commit)
-NO_CALLBACK(roll_back)
+NO_CALLBACK(os_update_status)
+NO_CALLBACK(os_update_stage)
+NO_CALLBACK(os_update_activate)
+NO_CALLBACK(os_update_commit)
+NO_CALLBACK(os_update_roll_back)

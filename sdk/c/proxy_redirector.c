@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "no_callback.h"
 #include "text.h"
 
 typedef platform_supervisor_proxy_types_proxy_error_t proxy_error_t;
@@ -161,15 +162,8 @@ plugin_callback_code_t exports_platform_supervisor_proxy_redirector_apply(void) 
     return PLUGIN_CALLBACK_CODE_EXIT;
 }
 
-// No call returns to the host before it is over.
-#define NO_CALLBACK(function)                                                                                            \
-    plugin_callback_code_t exports_platform_supervisor_proxy_redirector_##function##_callback(plugin_event_t *event) {   \
-        (void)event;                                                                                                     \
-        abort();                                                                                                         \
-    }
-
-NO_CALLBACK(get)
-NO_CALLBACK(set)
-NO_CALLBACK(no_proxy)
-NO_CALLBACK(set_no_proxy)
-NO_CALLBACK(apply)
+NO_CALLBACK(proxy_redirector_get)
+NO_CALLBACK(proxy_redirector_set)
+NO_CALLBACK(proxy_redirector_no_proxy)
+NO_CALLBACK(proxy_redirector_set_no_proxy)
+NO_CALLBACK(proxy_redirector_apply)

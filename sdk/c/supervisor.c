@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "no_callback.h"
 #include "text.h"
 
 // How much of a request's body is read at a time, in bytes.
@@ -298,10 +299,7 @@ plugin_callback_code_t exports_platform_supervisor_handler_handle(exports_platfo
     abort(); // The host calls only the routes of the manifest.
 }
 
-plugin_callback_code_t exports_platform_supervisor_handler_handle_callback(plugin_event_t *event) {
-    (void)event;
-    abort(); // The call never returns to the host before it is over.
-}
+NO_CALLBACK(handler_handle)
 
 // The C library closes, seeks and writes files when it ends. A plugin has none unless it asks for them, which the build says by
 // this definition. These functions replace those of WASI, so the component does not import them.
