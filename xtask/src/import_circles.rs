@@ -372,7 +372,10 @@ mod tests {
                 Some("a.rs -> a/b.rs -> d.rs -> a.rs (3 files import each other)"),
             ),
         ] {
-            let files = [&[whole, part], more].concat();
+            let files = [whole, part].into_iter().chain(more.iter().copied());
+            // Another content of a file replaces the first one.
+            let files: BTreeMap<&str, &str> = files.collect();
+            let files: Vec<(&str, &str)> = files.into_iter().collect();
             assert_eq!(problems(&files), Vec::from_iter(expected), "{more:?}");
         }
     }

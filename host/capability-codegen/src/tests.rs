@@ -105,7 +105,8 @@ fn a_function_sends_its_call_and_its_types_are_converted() {
             use plugin_protocol::wit::uptime as plain;
             use crate::bindings::platform::supervisor::uptime as wit;
             use crate::capabilities::lengths::Lengths as _;
-            use crate::guest::{Answer, Guest, GuestAccess, GuestData, host};
+            use crate::guest::{Guest, GuestAccess, GuestData, host};
+            use crate::instance_host::Answer;
             impl wit::Host for &mut Guest {
                 async fn seconds(&mut self) -> wasmtime::Result<u64> {
                     let call = plugin_protocol::UptimeSeconds {
