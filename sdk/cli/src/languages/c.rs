@@ -33,6 +33,7 @@ const ZIG: PythonPackage = PythonPackage {
 };
 /// The default source file: all C files in its folder are compiled.
 const SOURCE: &str = "src/plugin.c";
+const MACRO_CONTENTS: &str = "(preproc_arg) @found";
 /// The names of included headers of the project or of the SDK, in their quotation marks.
 const HEADERS: &str = "(preproc_include path: (string_literal) @found)";
 /// A stack that is as small as a plugin's memory requires. An overflow is a trap.
@@ -51,10 +52,7 @@ static SDK: Dir = include_dir!("$CARGO_MANIFEST_DIR/../c");
 pub(crate) fn build(project: &ProjectFolder, output: &Output) -> Result<PathBuf> {
     let source = project.source(SOURCE)?;
     let folder = source.parent().unwrap_or(&project.path);
-    let sources = sources(folder)?;
-    source_functions::check(project, &source, &functions(&sources))?;
-    typed_actions::check(project, provider_uses(folder, &sources))?;
-    capability_use::check(project, capability_uses(folder, &sources))?;
+    check_sources(project, &source, folder)?;
     let build = project.path.join("build");
     let wit = build.join("wit");
     let mut world = world::load(&wit, &project.project.manifest)?;
@@ -180,6 +178,14 @@ fn blocking_imports(world: &World) -> AsyncFilterSet {
     filters
 }
 
+/// Compares the sources in `folder`, of which `main` is one, with `plugin.toml`.
+fn check_sources(project: &ProjectFolder, main: &Path, folder: &Path) -> Result<()> {
+    let sources = sources(folder)?;
+    source_functions::check(project, main, &functions(&sources))?;
+    typed_actions::check(project, provider_uses(folder, &sources))?;
+    capability_use::check(project, capability_uses(folder, &sources))
+}
+
 /// Reads the headers and sources in a folder.
 fn sources(folder: &Path) -> Result<Vec<SyntaxTree>> {
     let files = [files_in(folder, "h")?, files_in(folder, "c")?].concat();
@@ -201,6 +207,10 @@ fn functions(sources: &[SyntaxTree]) -> SourceFunctions {
             }
         }
         functions.add_words(source);
+        // The grammar ends the content of a macro at `/*`, even in a text, and takes what follows for a comment.
+        let mut contents = source.find(MACRO_CONTENTS);
+        functions.has_others |= source.is_incomplete()
+            || contents.any(|content| content.text.matches('"').count() % 2 == 1);
     }
     functions
 }
@@ -350,6 +360,10 @@ mod tests {
         ] {
             assert_eq!(found.names.contains(name), is_there, "{name}");
         }
+        assert!(!found.has_others);
+        let source = "#define ACCEPT \"*/*\"\nvoid hidden(request_t *request) {}\n/* end */\n";
+        std::fs::write(folder.path().join("plugin.c"), source).unwrap();
+        assert!(functions(&sources(folder.path()).unwrap()).has_others);
     }
 
     #[test]

@@ -17,11 +17,10 @@ const TARGET: &str = "wasm32-wasip2";
 const SOURCE: &str = "src/lib.rs";
 /// The functions of the module itself.
 const FUNCTIONS: &str = "(source_file (function_item name: (identifier) @found))";
-/// What makes the names of another module or file names here.
-const OTHERS: &str = r#"
-    (source_file (use_declaration argument: (use_wildcard) @found))
-    (source_file (use_declaration argument: (scoped_use_list (use_list (use_wildcard) @found))))
-    ((macro_invocation macro: (identifier) @found) (#eq? @found "include"))"#;
+/// Uses of the module itself, of which those with a `*` make names of another module names here.
+const USES: &str = "(source_file (use_declaration) @found)";
+/// The names of another file become names here, also if a macro includes it.
+const INCLUDES: &str = r#"((identifier) @found (#eq? @found "include"))"#;
 
 /// Builds the crate in the project's folder.
 ///
@@ -57,7 +56,9 @@ fn functions(source: &Path) -> SourceFunctions {
         functions.add(name.text);
     }
     functions.add_words(&source);
-    functions.has_others = source.find(OTHERS).next().is_some();
+    functions.has_others = source.find(USES).any(|used| used.text.contains('*'))
+        || source.find(INCLUDES).next().is_some()
+        || source.has_errors();
     functions
 }
 
@@ -107,8 +108,19 @@ mod tests {
         assert!(!found.has_others);
         write("const USAGE: &str = \"\n    GET /v3/*\n\";\n\nasync fn hello() {}\n");
         assert_eq!(functions(file.path()).listed, ["hello"]);
-        write("use own::*;\n");
-        assert!(functions(file.path()).has_others);
+        for text in [
+            "use own::*;\n",
+            "pub use own::{reset, inner::{self, led::*}};\n",
+            "use {own::*, other};\n",
+            "include!(\"routes.rs\");\n",
+            "std::include!(\"routes.rs\");\n",
+            "own! { include!(\"routes.rs\"); }\n",
+            // What the compiler says about a mistake is more useful.
+            "fn hello( {\n",
+        ] {
+            write(text);
+            assert!(functions(file.path()).has_others, "{text}");
+        }
     }
 
     #[test]

@@ -1,17 +1,18 @@
 //! The syntax trees of a plugin's sources. The build checks a source before the tools of its language run, and finds by
 //! queries of tree-sitter what it checks. So a word in a comment or a string means nothing.
 
+use std::cell::Cell;
 use std::ops::{ControlFlow, Range};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use tree_sitter::{
-    Language, Node, ParseOptions, ParseState, Parser, Query, QueryCursor, StreamingIterator as _,
-    Tree,
+    Language, Node, ParseOptions, Parser, Query, QueryCursor, QueryCursorOptions,
+    StreamingIterator as _, Tree,
 };
 
-/// How long reading a source may take. The build checks nothing in one that takes longer, such as a generated file with a
-/// mistake at its beginning.
+/// How long reading a source, or a search in it, may take. The build does not rely on what it finds in one that takes
+/// longer, such as a generated file with a mistake at its beginning.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The grammar of a source.
@@ -45,15 +46,21 @@ pub(super) struct SyntaxTree {
     grammar: Grammar,
     /// `None` if the source could not be read in time.
     tree: Option<Tree>,
+    /// Whether a search was given up.
+    has_lost_matches: Cell<bool>,
 }
 
 impl SyntaxTree {
     /// Reads a file. One that cannot be read is like an empty one: the language's own tools say what is wrong with it.
     pub(super) fn read(file: &Path, grammar: Grammar) -> Self {
+        Self::read_within(file, grammar, PATIENCE)
+    }
+
+    fn read_within(file: &Path, grammar: Grammar, patience: Duration) -> Self {
         let text = std::fs::read_to_string(file).unwrap_or_default();
         let mut parser = Parser::new();
         let tree = match parser.set_language(&grammar.language()) {
-            Ok(()) => parse_in_time(&mut parser, text.as_bytes()),
+            Ok(()) => parse_within(patience, &mut parser, text.as_bytes()),
             Err(_) => None,
         };
         Self {
@@ -61,13 +68,20 @@ impl SyntaxTree {
             text,
             grammar,
             tree,
+            has_lost_matches: Cell::new(false),
         }
     }
 
-    /// Whether a part of the source does not follow the grammar, so that what is found in it may not be all.
+    /// Whether reading the source, or a search in it, was given up because it took too long.
+    pub(super) fn is_incomplete(&self) -> bool {
+        self.tree.is_none() || self.has_lost_matches.get()
+    }
+
+    /// Whether a part of the source does not follow the grammar, or the source is incomplete, so that what is found in it may
+    /// not be all.
     pub(super) fn has_errors(&self) -> bool {
-        let root = self.tree.as_ref().map(Tree::root_node);
-        root.is_none_or(|root| root.has_error())
+        let mut root = self.tree.iter().map(Tree::root_node);
+        self.is_incomplete() || root.any(|root| root.has_error())
     }
 
     /// Returns the matches of a query in the order of the source, each with the nodes that these names of the query capture.
@@ -88,7 +102,17 @@ impl SyntaxTree {
         };
         let names = names.map(|name| query.capture_index_for_name(name));
         let mut cursor = QueryCursor::new();
-        let mut found = cursor.matches(&query, tree.root_node(), self.text.as_bytes());
+        let start = Instant::now();
+        let mut go_on = |_: &_| {
+            let has_time = start.elapsed() < PATIENCE;
+            if !has_time {
+                self.has_lost_matches.set(true);
+            }
+            continue_if(has_time)
+        };
+        let options = QueryCursorOptions::new().progress_callback(&mut go_on);
+        let text = self.text.as_bytes();
+        let mut found = cursor.matches_with_options(&query, tree.root_node(), text, options);
         let mut matches = Vec::new();
         while let Some(next) = found.next() {
             matches.push(names.map(|name| {
@@ -120,7 +144,7 @@ impl SyntaxTree {
         Ranges(ranges)
     }
 
-    fn capture<'tree>(&'tree self, node: Node<'tree>) -> Capture<'tree> {
+    pub(super) fn capture<'tree>(&'tree self, node: Node<'tree>) -> Capture<'tree> {
         Capture {
             node,
             text: &self.text[node.byte_range()],
@@ -135,10 +159,18 @@ impl SyntaxTree {
             add_leaves(tree, &mut leaves);
         }
         leaves.into_iter().flat_map(|leaf| {
-            let line = leaf.start_position().row + 1;
-            let words = self.text[leaf.byte_range()].split(|char| !is_part_of_word(char));
-            let words = words.filter(|word| !word.is_empty());
-            words.map(move |word| (line, word))
+            let first = leaf.start_position().row + 1;
+            let lines = self.text[leaf.byte_range()].lines().enumerate();
+            lines.flat_map(move |(index, line)| {
+                // The content of a macro in C is one leaf.
+                let line = match leaf.kind() {
+                    "preproc_arg" => without_line_comment(line),
+                    _ => line,
+                };
+                let words = line.split(|char| !is_part_of_word(char));
+                let words = words.filter(|word| !word.is_empty());
+                words.map(move |word| (first + index, word))
+            })
         })
     }
 }
@@ -152,6 +184,15 @@ pub(super) struct Capture<'tree> {
     pub(super) line: usize,
 }
 
+/// Whether a part of a source has this keyword.
+pub(super) fn has_keyword(part: Option<Capture<'_>>, keyword: &str) -> bool {
+    part.is_some_and(|part| {
+        let mut cursor = part.node.walk();
+        let mut children = part.node.children(&mut cursor);
+        children.any(|child| child.kind() == keyword)
+    })
+}
+
 /// Parts of a source, in its order, without those that are within others.
 pub(super) struct Ranges(Vec<Range<usize>>);
 
@@ -163,18 +204,20 @@ impl Ranges {
     }
 }
 
-fn parse_in_time(parser: &mut Parser, text: &[u8]) -> Option<Tree> {
+fn parse_within(patience: Duration, parser: &mut Parser, text: &[u8]) -> Option<Tree> {
     let start = Instant::now();
-    let mut is_in_time = |_: &ParseState| {
-        if start.elapsed() < PATIENCE {
-            ControlFlow::Continue(())
-        } else {
-            ControlFlow::Break(())
-        }
-    };
-    let options = ParseOptions::new().progress_callback(&mut is_in_time);
+    let mut go_on = |_: &_| continue_if(start.elapsed() < patience);
+    let options = ParseOptions::new().progress_callback(&mut go_on);
     let mut rest = |offset: usize, _| text.get(offset..).unwrap_or_default();
     parser.parse_with_options(&mut rest, None, Some(options))
+}
+
+fn continue_if(has_time: bool) -> ControlFlow<()> {
+    if has_time {
+        ControlFlow::Continue(())
+    } else {
+        ControlFlow::Break(())
+    }
 }
 
 /// Adds the nodes without children, except those of comments.
@@ -194,6 +237,14 @@ fn add_leaves<'tree>(tree: &'tree Tree, leaves: &mut Vec<Node<'tree>>) {
             }
         }
     }
+}
+
+/// Returns a line in C up to its comment.
+fn without_line_comment(line: &str) -> &str {
+    let mut comments = line.match_indices("//").map(|(at, _)| at);
+    let is_in_text = |at: &usize| line[..*at].matches('"').count() % 2 == 1;
+    let at = comments.find(|at| !is_in_text(at));
+    &line[..at.unwrap_or(line.len())]
 }
 
 fn is_part_of_word(char: char) -> bool {
@@ -257,6 +308,27 @@ mod tests {
             let found: Vec<&str> = source.find(IDENTIFIERS).map(|found| found.text).collect();
             assert_eq!(found, ["a", "e"], "{text}");
             assert!(!source.has_errors(), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_words_of_a_macro_in_c_are_in_their_lines_and_not_in_comments() {
+        let source = parsed(
+            "#define A(b) \\\n    c(\"//\", d) // e\nint f;\n",
+            Grammar::C,
+        );
+        let words: Vec<_> = source.words().filter(|(_, word)| word.len() == 1).collect();
+        assert_eq!(words, [(1, "A"), (1, "b"), (2, "c"), (2, "d"), (3, "f")]);
+    }
+
+    #[test]
+    fn a_source_that_takes_too_long_is_incomplete() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), "a = b\n".repeat(1 << 12)).unwrap();
+        for grammar in ALL {
+            let source = SyntaxTree::read_within(file.path(), grammar, Duration::ZERO);
+            assert!(source.is_incomplete() && source.has_errors());
+            assert_eq!(source.words().count(), 0);
         }
     }
 

@@ -13,14 +13,7 @@ use crate::languages::syntax_tree::{Capture, Grammar, SyntaxTree};
 use crate::project::ProjectFolder;
 use crate::toolchain;
 
-/// The functions of a source; the result of a function may be a pointer.
-const DEFINITIONS: &str = "
-    (function_definition
-        declarator: [
-            (function_declarator declarator: (identifier) @name) @declarator
-            (pointer_declarator
-                declarator: (function_declarator declarator: (identifier) @name) @declarator)
-        ]) @definition";
+const DEFINITIONS: &str = "(function_definition) @found";
 /// What the compiler says of a function of another type, before its name.
 const WRONG: &str = "another type: ";
 
@@ -204,15 +197,30 @@ fn definitions(project: &ProjectFolder, folder: &Path) -> Result<Vec<DefinedFunc
         let source = SyntaxTree::read(&file, Grammar::C);
         let defined: Vec<_> = function_definitions(&source).collect();
         for function in named_functions(project) {
-            if let Some(written) = defined.iter().find(|it| it.name.text == function.name) {
-                let definition = Definition {
+            let written = defined.iter().find(|it| it.name.text == function.name);
+            let definition = match written {
+                Some(written) => Definition {
                     file: file.clone(),
                     line: written.name.line,
                     head: written.head().to_owned(),
                     is_static: written.is_static(),
-                };
-                found.push((function, definition));
-            }
+                },
+                // The grammar does not know macros: only the compiler can find the definition.
+                None if source.has_errors() => {
+                    let mut words = source.words();
+                    let Some((line, _)) = words.find(|(_, word)| *word == function.name) else {
+                        continue;
+                    };
+                    Definition {
+                        file: file.clone(),
+                        line,
+                        head: String::new(),
+                        is_static: false,
+                    }
+                }
+                None => continue,
+            };
+            found.push((function, definition));
         }
     }
     Ok(found)
@@ -243,20 +251,37 @@ fn named_functions(project: &ProjectFolder) -> Vec<NamedFunction> {
 pub(super) struct FunctionDefinition<'tree> {
     pub(super) name: Capture<'tree>,
     definition: Capture<'tree>,
-    /// The name with its parameters.
-    declarator: Capture<'tree>,
 }
 
 impl<'tree> FunctionDefinition<'tree> {
+    fn new(definition: Capture<'tree>, source: &'tree SyntaxTree) -> Option<Self> {
+        let mut node = definition.node.child_by_field_name("declarator")?;
+        // The name may be in parentheses, or behind the `*` of a result.
+        while node.kind() != "identifier" {
+            let inner = node.child_by_field_name("declarator");
+            node = inner.or_else(|| node.named_child(0))?;
+        }
+        let name = source.capture(node);
+        Some(Self { name, definition })
+    }
+
     /// Returns what precedes the body of the function.
     pub(super) fn head(&self) -> &'tree str {
-        let length = self.declarator.node.end_byte() - self.definition.node.start_byte();
+        let body = self.definition.node.child_by_field_name("body");
+        let start = self.definition.node.start_byte();
+        let length = body.map_or(self.definition.text.len(), |body| body.start_byte() - start);
         &self.definition.text[..length]
     }
 
     /// Whether nothing outside of the source can call it.
     pub(super) fn is_static(&self) -> bool {
-        self.head().split_whitespace().any(|word| word == "static")
+        let mut cursor = self.definition.node.walk();
+        let mut parts = self.definition.node.named_children(&mut cursor);
+        parts.any(|part| {
+            let start = part.start_byte() - self.definition.node.start_byte();
+            let text = &self.definition.text[start..][..part.byte_range().len()];
+            part.kind() == "storage_class_specifier" && text == "static"
+        })
     }
 }
 
@@ -264,15 +289,8 @@ impl<'tree> FunctionDefinition<'tree> {
 pub(super) fn function_definitions(
     source: &SyntaxTree,
 ) -> impl Iterator<Item = FunctionDefinition<'_>> {
-    let names = ["definition", "declarator", "name"];
-    let found = source.matches(DEFINITIONS, names).into_iter();
-    found.filter_map(|[definition, declarator, name]| {
-        Some(FunctionDefinition {
-            name: name?,
-            definition: definition?,
-            declarator: declarator?,
-        })
-    })
+    let found = source.find(DEFINITIONS);
+    found.filter_map(|definition| FunctionDefinition::new(definition, source))
 }
 
 /// Returns the words and signs of a function's definition up to the end of its parameters, without the name of the last one.
@@ -314,6 +332,13 @@ mod tests {
             ("static void\nrail(request_t *r) {}", Some((2, true))),
             ("void\nrail(request_t *r) {}", Some((2, false))),
             ("const char *rail(void) {}", Some((1, false))),
+            ("const char **rail(void) {}", Some((1, false))),
+            ("void (rail)(request_t *r) {}", Some((1, false))),
+            ("int (*rail(void))(int) {}", Some((1, false))),
+            (
+                "void rail(request_t *r /* static page */) {}",
+                Some((1, false)),
+            ),
             (
                 "#ifdef A\nvoid rail(request_t *r) {}\n#endif",
                 Some((2, false)),

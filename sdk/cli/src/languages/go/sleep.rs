@@ -7,7 +7,7 @@ use plugin_manifest::Capability;
 use crate::languages::syntax_tree::SyntaxTree;
 use crate::project::ProjectFolder;
 
-const IMPORTS: &str = "(import_spec name: (package_identifier)? @name path: (_) @path)";
+const IMPORTS: &str = "(import_spec name: (_)? @name path: (_) @path)";
 const SELECTORS: &str = "
     (selector_expression operand: (identifier) @package field: (field_identifier) @function)";
 
@@ -36,7 +36,7 @@ pub(super) fn check(project: &ProjectFolder, sources: &[SyntaxTree]) -> Result<(
 fn line_of_sleep(source: &SyntaxTree) -> Option<usize> {
     let imports = source.matches(IMPORTS, ["name", "path"]).into_iter();
     let mut names = imports.filter_map(|[name, path]| {
-        let is_time = path?.text == "\"time\"";
+        let is_time = ["\"time\"", "`time`"].contains(&path?.text);
         is_time.then(|| name.map_or("time", |name| name.text))
     });
     let time = names.next()?;
@@ -73,6 +73,8 @@ mod tests {
                 Some(8),
             ),
             ("import clock \"time\"", "time.Sleep(1)", None),
+            ("import _ \"time\"", "time.Sleep(1)", None),
+            ("import `time`", "time.Sleep(1)", Some(6)),
             ("import \"time\"", "// time.Sleep(1)", None),
             ("import \"time\"", "log.Info(\"time.Sleep(1)\")", None),
             ("import \"time\"", "log.Info(`\n\ttime.Sleep(1)`)", None),

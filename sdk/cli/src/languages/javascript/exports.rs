@@ -1,7 +1,7 @@
 //! The functions that the main source of a plugin in JavaScript or TypeScript exports.
 
 use crate::languages::source_functions::SourceFunctions;
-use crate::languages::syntax_tree::SyntaxTree;
+use crate::languages::syntax_tree::{SyntaxTree, has_keyword};
 
 /// Functions and variables; a variable may hold a function.
 const DECLARATIONS: &str = "
@@ -13,9 +13,9 @@ const DECLARATIONS: &str = "
     ]) @statement";
 /// Names of a list, and the name of a module.
 const NAMES: &str = "
-    (export_specifier name: (_) @found !alias)
-    (export_specifier alias: (_) @found)
-    (export_statement (namespace_export (identifier) @found))";
+    (export_statement (export_clause (export_specifier name: (_) @name) @specifier)) @statement
+    (export_statement (export_clause (export_specifier alias: (_) @name) @specifier)) @statement
+    (export_statement (namespace_export (_) @name)) @statement";
 /// What exports names that only the bundler can find: parts of a value, and all names of another module.
 const OTHERS: &str = r#"
     (export_statement declaration: (_ (variable_declarator name: [(object_pattern) (array_pattern)] @found)))
@@ -26,16 +26,21 @@ pub(super) fn functions(source: &SyntaxTree) -> SourceFunctions {
     let mut functions = SourceFunctions::default();
     for [statement, name] in source.matches(DECLARATIONS, ["statement", "name"]) {
         // That of `export default` has another name, if any.
-        let keyword = statement.and_then(|statement| statement.node.child(1));
-        let is_default = keyword.is_some_and(|keyword| keyword.kind() == "default");
-        if let Some(name) = name.filter(|_| !is_default) {
+        if let Some(name) = name.filter(|_| !has_keyword(statement, "default")) {
             functions.add(name.text);
         }
     }
-    for name in source.find(NAMES) {
-        functions.add(name.text);
+    for [statement, specifier, name] in source.matches(NAMES, ["statement", "specifier", "name"]) {
+        let is_type = has_keyword(statement, "type") || has_keyword(specifier, "type");
+        let is_renamed = specifier.is_some_and(|specifier| {
+            let alias = specifier.node.child_by_field_name("alias");
+            alias.is_some() && alias != name.map(|name| name.node)
+        });
+        if let Some(name) = name.filter(|_| !is_type && !is_renamed) {
+            functions.add(name.text.trim_matches(['"', '\'']));
+        }
     }
-    functions.has_others = source.has_errors() || source.find(OTHERS).next().is_some();
+    functions.has_others = source.find(OTHERS).next().is_some() || source.has_errors();
     functions
 }
 
@@ -59,6 +64,9 @@ mod tests {
             ("export * as a from \"./own.js\";", &["a"]),
             ("// export function a() {}\nexport default 1;", &[]),
             ("export default function a() {}", &[]),
+            ("export /* a */ default function a() {}", &[]),
+            ("export type { A };\nexport { type B, c };", &["c"]),
+            ("export { a as \"b\" };", &["b"]),
             (
                 "const a = \"export function b() {}\", c = `export function d() {}`;",
                 &[],

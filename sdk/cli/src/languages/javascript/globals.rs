@@ -8,11 +8,13 @@ use crate::languages::syntax_tree::{Capture, SyntaxTree};
 const MEMBERS: &str = r#"
     (member_expression
         object: (identifier) @object
+        (optional_chain)? @question
         property: (property_identifier) @property) @member
     (member_expression
         object: (member_expression
             object: (identifier) @global
             property: (property_identifier) @object)
+        (optional_chain)? @question
         property: (property_identifier) @property
         (#eq? @global "globalThis")) @member"#;
 const FUNCTIONS: &str = "[
@@ -28,19 +30,24 @@ const FUNCTIONS: &str = "[
 pub(super) struct GlobalMember<'tree> {
     pub(super) object: &'tree str,
     pub(super) property: &'tree str,
+    /// Whether `?.` precedes the property.
+    pub(super) is_optional: bool,
     pub(super) place: Capture<'tree>,
 }
 
 /// Returns the members in a source.
 pub(super) fn members(source: &SyntaxTree) -> impl Iterator<Item = GlobalMember<'_>> {
-    let found = source.matches(MEMBERS, ["object", "property", "member"]);
-    found.into_iter().filter_map(|[object, property, member]| {
-        Some(GlobalMember {
-            object: object?.text,
-            property: property?.text,
-            place: member?,
+    let found = source.matches(MEMBERS, ["object", "question", "property", "member"]);
+    found
+        .into_iter()
+        .filter_map(|[object, question, property, member]| {
+            Some(GlobalMember {
+                object: object?.text,
+                property: property?.text,
+                is_optional: question.is_some(),
+                place: member?,
+            })
         })
-    })
 }
 
 /// Returns the first of some places that is in a function, as opposed to those that run while the build imports the plugin.

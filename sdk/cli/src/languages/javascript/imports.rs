@@ -1,9 +1,11 @@
 //! What the sources of a plugin in JavaScript or TypeScript import of the SDK.
 
-use std::path::{Path, PathBuf};
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::path::{Component, Path, PathBuf};
 
 use crate::languages::capability_use::{CapabilityUse, capability_of_module};
-use crate::languages::syntax_tree::{Capture, Grammar, SyntaxTree};
+use crate::languages::syntax_tree::{Capture, Grammar, SyntaxTree, has_keyword};
 use crate::languages::typed_actions::{ProviderUse, find_provider_use};
 
 /// The name of the SDK in the sources.
@@ -19,8 +21,8 @@ const MODULES: &str = "
 /// Names that a source imports, each with the name that it has in the source, or exports at once.
 const NAMES: &str = "
     (import_statement
-        (import_clause (named_imports (import_specifier name: (_) @name alias: (_)? @alias)))
-        source: (string (string_fragment) @module))
+        (import_clause (named_imports (import_specifier name: (_) @name alias: (_)? @alias) @specifier))
+        source: (string (string_fragment) @module)) @statement
     (export_statement
         (export_clause (export_specifier name: (_) @exported))
         source: (string (string_fragment) @module))";
@@ -36,11 +38,10 @@ const IDENTIFIERS: &str = "[(identifier) (shorthand_property_identifier)] @found
 
 /// Reads a source.
 pub(super) fn read(file: &Path) -> SyntaxTree {
-    let is_typescript = file.extension().is_some_and(|extension| extension == "ts");
-    let grammar = if is_typescript {
-        Grammar::TypeScript
-    } else {
-        Grammar::JavaScript
+    let extension = file.extension().and_then(OsStr::to_str);
+    let grammar = match extension {
+        Some("ts" | "mts" | "cts") => Grammar::TypeScript,
+        _ => Grammar::JavaScript,
     };
     SyntaxTree::read(file, grammar)
 }
@@ -80,42 +81,57 @@ pub(super) fn provider_uses(source: &SyntaxTree) -> Vec<ProviderUse> {
 }
 
 fn uses_of_source(source: &SyntaxTree) -> Vec<CapabilityUse> {
-    let is_sdk = |module: &Option<Capture>| module.is_some_and(|module| module.text == SDK);
-    let mut found = Vec::new();
-    for [name, alias, exported, module] in
-        source.matches(NAMES, ["name", "alias", "exported", "module"])
-    {
+    let is_sdk = |module: Option<Capture>| module.is_some_and(|module| module.text == SDK);
+    let mut uses = Vec::new();
+    let mut add = |name: &str, line: usize| {
+        uses.extend(capability_of(name).map(|capability| CapabilityUse {
+            capability,
+            file: source.file.clone(),
+            line,
+        }));
+    };
+    let used = used_names(source);
+    let names = [
+        "statement",
+        "specifier",
+        "name",
+        "alias",
+        "exported",
+        "module",
+    ];
+    for [statement, specifier, name, alias, exported, module] in source.matches(NAMES, names) {
+        let is_type = has_keyword(statement, "type") || has_keyword(specifier, "type");
         let local = alias.or(name);
-        let is_used = || local.is_none_or(|local| uses_name(source, local.text));
-        if is_sdk(&module) && is_used() {
-            found.extend(name.or(exported).map(|name| (name, name.text)));
+        let is_used = local.is_none_or(|local| used.contains(local.text));
+        if let Some(name) = name
+            .or(exported)
+            .filter(|_| is_sdk(module) && is_used && !is_type)
+        {
+            add(name.text, name.line);
         }
     }
     for [namespace, module] in source.matches(NAMESPACES, ["namespace", "module"]) {
-        let Some(namespace) = namespace.filter(|_| is_sdk(&module)) else {
+        let Some(namespace) = namespace.filter(|_| is_sdk(module)) else {
             continue;
         };
-        let members = source.matches(MEMBERS, ["object", "property"]).into_iter();
-        found.extend(members.filter_map(|[object, property]| {
-            let object = object.filter(|object| object.text == namespace.text)?;
-            Some((object, property?.text))
-        }));
+        for [object, property] in source.matches(MEMBERS, ["object", "property"]) {
+            if let (Some(object), Some(property)) = (object, property)
+                && object.text == namespace.text
+            {
+                add(property.text, object.line);
+            }
+        }
     }
-    let uses = found.into_iter().filter_map(|(place, module)| {
-        Some(CapabilityUse {
-            capability: capability_of(module)?,
-            file: source.file.clone(),
-            line: place.line,
-        })
-    });
-    uses.collect()
+    uses
 }
 
-/// Whether a source uses a name that it imports.
-fn uses_name(source: &SyntaxTree, name: &str) -> bool {
+/// Returns the names that a source uses apart from importing them.
+fn used_names(source: &SyntaxTree) -> BTreeSet<&str> {
     let imports = source.ranges(IMPORT_STATEMENTS);
-    let mut uses = source.find(IDENTIFIERS);
-    uses.any(|used| used.text == name && !imports.contain(&used))
+    let names = source
+        .find(IDENTIFIERS)
+        .filter(|name| !imports.contain(name));
+    names.map(|name| name.text).collect()
 }
 
 /// Returns the capability of a module of the SDK, such as `hostName`.
@@ -133,7 +149,7 @@ fn capability_of(module: &str) -> Option<plugin_manifest::Capability> {
 /// Returns the file that `file` imports as `module`, which may lack its extension, or name the JavaScript that
 /// TypeScript becomes.
 fn imported_file(file: &Path, module: &str) -> Option<PathBuf> {
-    let named = file.parent()?.join(module);
+    let named = joined(file.parent()?, module);
     let added = EXTENSIONS.map(|extension| {
         let mut name = named.clone().into_os_string();
         name.push(".");
@@ -144,6 +160,22 @@ fn imported_file(file: &Path, module: &str) -> Option<PathBuf> {
     let written = [named.clone(), named.with_extension("ts")];
     let mut candidates = written.into_iter().chain(added).chain(indices);
     candidates.find(|candidate| candidate.is_file())
+}
+
+/// Joins a relative path to a folder, without `..`: files that import each other through their parent's folder have one
+/// path each.
+fn joined(folder: &Path, relative: &str) -> PathBuf {
+    let mut path = folder.to_owned();
+    for component in Path::new(relative).components() {
+        match component {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                path.pop();
+            }
+            other => path.push(other),
+        }
+    }
+    path
 }
 
 #[cfg(test)]
@@ -194,6 +226,10 @@ mod tests {
             // The bundle does not contain what is only imported.
             ("import { store } from \"supervisor-sdk\";", &[]),
             (
+                "import type { store } from \"supervisor-sdk\";\nlet a: typeof store;",
+                &[],
+            ),
+            (
                 "import { type Request, store } from \"supervisor-sdk\";\nrestore();",
                 &[],
             ),
@@ -234,5 +270,20 @@ mod tests {
             );
         }
         assert_eq!(uses(&[("plugin.js", ""), ("own.js", other)]), []);
+    }
+
+    #[test]
+    fn files_that_import_each_other_through_other_folders_are_read_once() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("lib")).unwrap();
+        let main = folder.path().join("plugin.ts");
+        std::fs::write(&main, "import { a } from \"./lib/a\";").unwrap();
+        let other = "import type { B } from \"../plugin\";\nimport \"../lib/./a\";";
+        std::fs::write(folder.path().join("lib/a.ts"), other).unwrap();
+        let files: Vec<_> = sources(&main)
+            .into_iter()
+            .map(|source| source.file)
+            .collect();
+        assert_eq!(files, [main, folder.path().join("lib/a.ts")]);
     }
 }

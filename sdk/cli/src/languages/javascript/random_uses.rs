@@ -2,17 +2,24 @@
 //! `random`, `crypto` never works and `Math.random` only while the plugin is imported; the SDK's errors in calls say so, and
 //! the build says it earlier.
 
+use std::collections::BTreeSet;
+
 use plugin_manifest::Capability;
 
 use super::globals::{first_in_function, members};
 use crate::languages::capability_use::CapabilityUse;
-use crate::languages::syntax_tree::SyntaxTree;
+use crate::languages::syntax_tree::{Capture, SyntaxTree};
 use crate::project::ProjectFolder;
 
 /// The functions of `crypto`.
 const OF_CRYPTO: [&str; 2] = ["getRandomValues", "randomUUID"];
 /// The name `crypto`, apart from that of a member.
-const CRYPTO: &str = r#"((identifier) @found (#eq? @found "crypto"))"#;
+const CRYPTO: &str = r#"
+    ([
+        (identifier)
+        (shorthand_property_identifier)
+        (shorthand_property_identifier_pattern)
+    ] @found (#eq? @found "crypto"))"#;
 
 /// Returns the first call of `crypto` in each of these sources.
 pub(super) fn of_crypto(sources: &[SyntaxTree]) -> Vec<CapabilityUse> {
@@ -44,23 +51,24 @@ pub(super) fn warnings(project: &ProjectFolder, sources: &[SyntaxTree]) -> Vec<S
 /// Returns the first line that uses a function of the global `crypto`. In a source that has such a name of its own, or looks
 /// whether there is a `crypto`, there is none.
 fn crypto_line(source: &SyntaxTree) -> Option<usize> {
-    let of_crypto: Vec<_> = members(source)
-        .filter(|member| member.object == "crypto")
-        .collect();
-    let is_object = |at| {
-        of_crypto
-            .iter()
-            .any(|member| member.place.node.start_byte() == at)
-    };
+    let all: Vec<_> = members(source).collect();
+    let start = |place: &Capture| place.node.start_byte();
+    let of_crypto = all.iter().filter(|member| member.object == "crypto");
+    let used = of_crypto.clone().filter(|member| !member.is_optional);
+    let used: BTreeSet<usize> = used.map(|member| start(&member.place)).collect();
+    let of_global = all
+        .iter()
+        .filter(|member| member.object == "globalThis" && member.property == "crypto");
+    let of_global = of_global.map(|member| member.place);
     if !source
         .find(CRYPTO)
-        .all(|name| is_object(name.node.start_byte()))
+        .chain(of_global)
+        .all(|name| used.contains(&start(&name)))
     {
         return None;
     }
-    let mut of_crypto = of_crypto.into_iter();
-    let call = of_crypto.find(|member| OF_CRYPTO.contains(&member.property))?;
-    Some(call.place.line)
+    let mut calls = of_crypto.filter(|member| OF_CRYPTO.contains(&member.property));
+    Some(calls.next()?.place.line)
 }
 
 /// Returns the first line that uses `Math.random` in a function.
@@ -91,6 +99,18 @@ mod tests {
             ("const crypto = own();\ncrypto.randomUUID();", None),
             ("if (typeof crypto === \"\") crypto.randomUUID();", None),
             ("mycrypto.randomUUID()", None),
+            (
+                "export function f({ crypto }) { crypto.randomUUID(); }",
+                None,
+            ),
+            ("const { crypto } = own; crypto.randomUUID();", None),
+            ("f({ crypto }); crypto.randomUUID();", None),
+            ("crypto?.randomUUID()", None),
+            ("globalThis.crypto?.randomUUID?.() ?? own()", None),
+            (
+                "globalThis.crypto ? globalThis.crypto.randomUUID() : own()",
+                None,
+            ),
             ("crypto", None),
             ("", None),
         ] {

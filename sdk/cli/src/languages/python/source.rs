@@ -34,6 +34,10 @@ const NAMES: &str = "
     (class_definition name: (identifier) @found)
     (assignment left: (identifier) @found)
     (assignment left: (_ (identifier) @found))
+    (assignment left: (_ (_ (identifier) @found)))
+    (named_expression name: (identifier) @found)
+    (for_statement left: (identifier) @found)
+    (as_pattern_target (identifier) @found)
     (import_statement name: (dotted_name (identifier) @found))
     (import_from_statement name: (dotted_name (identifier) @found))
     (aliased_import alias: (identifier) @found)";
@@ -261,12 +265,14 @@ mod tests {
         write(
             "import json\nfrom own import reset, show as shown\nfrom other import (\n    first,\n    last\n)\n\n# def gone\n\
              async def hello(name: str):\n    return \"def text\"\n\n\ndef rail():\n    def inner(): ...\n\n\n\
-             if True:\n    def chosen(): ...\n\nalias = hello\nclass Handler: ...\n",
+             if True:\n    def chosen(): ...\n\nalias = hello\nclass Handler: ...\n\
+             pair, (inner, *rest) = handlers\nprint(walrus := hello)\nfor each in []: ...\nwith a as opened: ...\n",
         );
         let found = functions(&read(file.path()));
         assert_eq!(found.listed, ["hello", "rail"]);
         for name in [
             "hello", "rail", "reset", "shown", "first", "last", "chosen", "alias", "Handler",
+            "pair", "inner", "walrus", "each", "opened",
         ] {
             assert!(found.names.contains(name), "{name}");
         }
