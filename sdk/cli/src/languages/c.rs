@@ -34,8 +34,11 @@ const ZIG: PythonPackage = PythonPackage {
 /// The default source file: all C files in its folder are compiled.
 const SOURCE: &str = "src/plugin.c";
 const MACRO_CONTENTS: &str = "(preproc_arg) @found";
-/// The names of included headers of the project or of the SDK, in their quotation marks.
-const HEADERS: &str = "(preproc_include path: (string_literal) @found)";
+/// The names of included headers in their marks.
+const HEADERS: &str = "(preproc_include path: [(string_literal) (system_lib_string)] @found)";
+const IDENTIFIERS: &str = "[(identifier) (type_identifier)] @found";
+/// Code that the compiler may leave out. `#ifndef` does not count, because most headers are in one as a whole.
+const CONDITIONAL: &str = r##"[(preproc_if) (preproc_ifdef "#ifdef")] @found"##;
 /// A stack that is as small as a plugin's memory requires. An overflow is a trap.
 const STACK: &str = "-Wl,-z,stack-size=65536";
 
@@ -131,7 +134,7 @@ pub(crate) fn build(project: &ProjectFolder, output: &Output) -> Result<PathBuf>
         signatures::check_linkage(project, folder)?;
         return Err(error);
     }
-    signatures::check(project, folder, &mut clang(&folders, output)?)?;
+    signatures::check(project, folder, || clang(&folders, output))?;
     core_module::write_component(&module, &world, &project.project.manifest)
 }
 
@@ -219,21 +222,21 @@ fn functions(sources: &[SyntaxTree]) -> SourceFunctions {
 fn capability_uses(folder: &Path, sources: &[SyntaxTree]) -> Vec<CapabilityUse> {
     let mut uses = Vec::new();
     for source in sources {
+        let conditional = source.ranges(CONDITIONAL);
         let headers = sdk_headers(folder, source);
         let of_headers = headers.filter_map(|(name, line)| Some((find_capability(name)?, line)));
-        let words = source.words();
-        let bound = words.filter_map(|(line, word)| Some((find_bound_capability(word)?, line)));
+        let names = source
+            .find(IDENTIFIERS)
+            .filter(|name| !conditional.contain(name));
+        let bound = names.filter_map(|name| Some((find_bound_capability(name.text)?, name.line)));
         let mut of_source: Vec<_> = of_headers.chain(bound).collect();
         of_source.sort_by_key(|(_, line)| *line);
-        uses.extend(
-            of_source
-                .into_iter()
-                .map(|(capability, line)| CapabilityUse {
-                    capability,
-                    file: source.file.clone(),
-                    line,
-                }),
-        );
+        let of_source = of_source.into_iter();
+        uses.extend(of_source.map(|(capability, line)| CapabilityUse {
+            capability,
+            file: source.file.clone(),
+            line,
+        }));
     }
     uses
 }
@@ -253,14 +256,15 @@ fn provider_uses(folder: &Path, sources: &[SyntaxTree]) -> Vec<ProviderUse> {
     uses.collect()
 }
 
-/// Returns the headers that a source includes and that are not the author's own, without `.h`, each with its line.
+/// Returns the headers that a source includes in any case and that are not the author's own, without `.h`, each with its line.
 fn sdk_headers<'tree>(
     folder: &Path,
     source: &'tree SyntaxTree,
 ) -> impl Iterator<Item = (&'tree str, usize)> {
+    let conditional = source.ranges(CONDITIONAL);
     source.find(HEADERS).filter_map(move |header| {
-        let name = header.text.trim_matches('"');
-        let is_own = folder.join(name).is_file();
+        let name = header.text.trim_matches(['"', '<', '>']);
+        let is_own = folder.join(name).is_file() || conditional.contain(&header);
         Some((name.strip_suffix(".h").filter(|_| !is_own)?, header.line))
     })
 }
@@ -402,5 +406,16 @@ mod tests {
         std::fs::write(folder.path().join("store.h"), "").unwrap();
         let uses = capability_uses(folder.path(), &sources(folder.path()).unwrap());
         assert_eq!(uses, [expected(Capability::HostName, 5)]);
+
+        // The compiler may leave these out, and the last one is a text.
+        let source = "#if 0\n#include \"led.h\"\n#endif\n#ifdef A\n#include <gpio.h>\n#endif\n\
+                      const char *a = \"platform_supervisor_led_names\";\n";
+        std::fs::write(&file, source).unwrap();
+        let uses = capability_uses(folder.path(), &sources(folder.path()).unwrap());
+        assert_eq!(uses, []);
+        let source = "#ifndef A\n#define A\n#include <gpio.h>\n#endif\n";
+        std::fs::write(&file, source).unwrap();
+        let uses = capability_uses(folder.path(), &sources(folder.path()).unwrap());
+        assert_eq!(uses, [expected(Capability::Gpio, 3)]);
     }
 }

@@ -6,6 +6,7 @@ mod sleep;
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use anyhow::{Context as _, Result, ensure};
 use include_dir::{Dir, include_dir};
@@ -74,7 +75,7 @@ pub(crate) fn build(project: &ProjectFolder, output: &Output) -> Result<PathBuf>
         project.name()
     );
     let package = source.parent().unwrap_or(&project.path);
-    let sources = sources(package)?;
+    let sources = read(&files(package, &mut go(output)?)?);
     let functions = functions(&sources);
     source_functions::check(project, &source, &functions)?;
     typed_actions::check(project, provider_uses(&sources))?;
@@ -105,12 +106,9 @@ pub(crate) fn build(project: &ProjectFolder, output: &Output) -> Result<PathBuf>
     let routes = routes(project, &functions)?;
     let overlay = overlay::write(project, package, &routes, output)?;
     let module = build.join("core.wasm");
-    let mut command = toolchain::python_program(&GO, "go", output)?;
+    let mut command = go(output)?;
     command
         .current_dir(&project.path)
-        .env("GOOS", "wasip1")
-        .env("GOARCH", "wasm")
-        .env("GOTOOLCHAIN", "local")
         .env("GOWORK", build.join("go.work"))
         .args([
             "build",
@@ -129,12 +127,43 @@ pub(crate) fn build(project: &ProjectFolder, output: &Output) -> Result<PathBuf>
     core_module::write_component(&module, &world, &project.project.manifest)
 }
 
-/// Reads the files of a package, without its tests.
-fn sources(package: &Path) -> Result<Vec<SyntaxTree>> {
+/// Returns the files of a package, without its tests and those that the build leaves out, such as `gen.go` with
+/// `//go:build ignore`. If Go cannot list them, those are all files; the build then fails and says why.
+fn files(package: &Path, go: &mut Command) -> Result<Vec<PathBuf>> {
+    go.current_dir(package).env("GOWORK", "off").args([
+        "list",
+        "-find",
+        "-e",
+        "-f",
+        "{{range .IgnoredGoFiles}}{{println .}}{{end}}",
+        ".",
+    ]);
+    let listed = go.output().map(|output| output.stdout).unwrap_or_default();
+    let listed = String::from_utf8_lossy(&listed);
+    let left_out: Vec<PathBuf> = listed.lines().map(|name| package.join(name)).collect();
     let mut files = files_in(package, "go")?;
-    files.retain(|file| !file.to_string_lossy().ends_with("_test.go"));
+    files.retain(|file| {
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
+        // Go does not list these at all.
+        let is_hidden = name.starts_with(['_', '.']);
+        !is_hidden && !name.ends_with("_test.go") && !left_out.contains(file)
+    });
+    Ok(files)
+}
+
+fn read(files: &[PathBuf]) -> Vec<SyntaxTree> {
     let sources = files.iter().map(|file| SyntaxTree::read(file, Grammar::Go));
-    Ok(sources.collect())
+    sources.collect()
+}
+
+/// Returns Go's own command, for the target of plugins.
+fn go(output: &Output) -> Result<Command> {
+    let mut command = toolchain::python_program(&GO, "go", output)?;
+    command
+        .env("GOOS", "wasip1")
+        .env("GOARCH", "wasm")
+        .env("GOTOOLCHAIN", "local");
+    Ok(command)
 }
 
 /// Returns the functions of a package, and the names of its variables and types.
@@ -276,6 +305,11 @@ mod tests {
 
     use super::*;
 
+    /// Reads a package as if Go could not list its files.
+    fn read_all(package: &Path) -> Vec<SyntaxTree> {
+        read(&files(package, &mut Command::new("false")).unwrap())
+    }
+
     #[test]
     fn the_functions_of_a_package_are_those_of_all_its_files() {
         let folder = tempfile::tempdir().unwrap();
@@ -288,7 +322,7 @@ mod tests {
         );
         write("a.go", "package main\n\nfunc first[T any]() {}\n");
         write("a_test.go", "package main\n\nfunc TestA() {}\n");
-        let found = functions(&sources(folder.path()).unwrap());
+        let found = functions(&read_all(folder.path()));
         assert_eq!(found.listed, ["first", "hello"]);
         let names: Vec<&str> = found.names.iter().map(String::as_str).collect();
         assert_eq!(
@@ -297,7 +331,7 @@ mod tests {
         );
         assert!(!found.has_others);
         write("b.go", "package main\n\nimport (\n\t. \"strings\"\n)\n");
-        assert!(functions(&sources(folder.path()).unwrap()).has_others);
+        assert!(functions(&read_all(folder.path())).has_others);
     }
 
     #[test]
@@ -312,7 +346,7 @@ mod tests {
         );
         write("a.go", "package main\n\nimport \"supervisor/store\"\n");
         write("a_test.go", "package main\n\nimport \"supervisor/store\"\n");
-        let uses = capability_uses(&sources(folder.path()).unwrap());
+        let uses = capability_uses(&read_all(folder.path()));
         let expected = |capability, name: &str, line| CapabilityUse {
             capability,
             file: folder.path().join(name),

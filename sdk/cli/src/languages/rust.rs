@@ -22,6 +22,13 @@ const USES: &str = "(source_file (use_declaration) @found)";
 /// The names of another file become names here, also if a macro includes it.
 const INCLUDES: &str = r#"((identifier) @found (#eq? @found "include"))"#;
 
+/// Macros whose content, or whose definition in another file, may define functions. `plugin!` defines none.
+const MACROS: &str = r#"
+    ((source_file [
+        (macro_invocation macro: (_) @found)
+        (expression_statement (macro_invocation macro: (_) @found))
+    ]) (#not-eq? @found "plugin"))"#;
+
 /// Builds the crate in the project's folder.
 ///
 /// # Errors
@@ -58,6 +65,7 @@ fn functions(source: &Path) -> SourceFunctions {
     functions.add_words(&source);
     functions.has_others = source.find(USES).any(|used| used.text.contains('*'))
         || source.find(INCLUDES).next().is_some()
+        || source.find(MACROS).next().is_some()
         || source.has_errors();
     functions
 }
@@ -114,6 +122,8 @@ mod tests {
             "use {own::*, other};\n",
             "include!(\"routes.rs\");\n",
             "std::include!(\"routes.rs\");\n",
+            "#[macro_use]\nmod own;\nhandlers!();\n",
+            "own::handlers! { hello }\n",
             "own! { include!(\"routes.rs\"); }\n",
             // What the compiler says about a mistake is more useful.
             "fn hello( {\n",

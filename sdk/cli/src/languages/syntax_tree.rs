@@ -43,7 +43,7 @@ impl Grammar {
 pub(super) struct SyntaxTree {
     pub(super) file: PathBuf,
     text: String,
-    grammar: Grammar,
+    pub(super) grammar: Grammar,
     /// `None` if the source could not be read in time.
     tree: Option<Tree>,
     /// Whether a search was given up.

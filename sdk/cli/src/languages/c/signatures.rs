@@ -18,6 +18,7 @@ const DEFINITIONS: &str = "(function_definition) @found";
 const WRONG: &str = "another type: ";
 
 /// A function that `plugin.toml` names.
+#[derive(Clone)]
 struct NamedFunction {
     name: String,
     /// What it does, as errors say it.
@@ -98,37 +99,50 @@ struct Definition {
 /// A function with a definition of it.
 type DefinedFunction = (NamedFunction, Definition);
 
-/// Checks that the functions that `plugin.toml` names have the types with which the build calls them. `clang` is a command
-/// without files.
+/// Checks that the functions that `plugin.toml` names have the types with which the build calls them. `clang` creates a
+/// command without files.
 ///
 /// # Errors
 /// One has another type; the error names its place and what to write. Or a source cannot be read, or the compiler cannot be
 /// started.
-pub(super) fn check(project: &ProjectFolder, folder: &Path, clang: &mut Command) -> Result<()> {
+pub(super) fn check(
+    project: &ProjectFolder,
+    folder: &Path,
+    clang: impl Fn() -> Result<Command>,
+) -> Result<()> {
     let mut unclear = definitions(project, folder)?;
     // Most of them are obviously right, and need no further run of the compiler.
     unclear.retain(|(function, definition)| {
         !definition.is_static && tokens(&definition.head) != tokens(&function.signature())
     });
-    let Some((_, first)) = unclear.first() else {
-        return Ok(());
-    };
-    // One file at a time: a mistake in another one is found by the next build.
-    let file = first.file.clone();
-    unclear.retain(|(_, definition)| definition.file == file);
+    let mut files: Vec<&Path> = unclear.iter().map(|(_, it)| it.file.as_path()).collect();
+    files.dedup();
+    for file in files {
+        let of_file = unclear.iter().filter(|(_, it)| it.file == file);
+        check_file(project, file, &of_file.collect::<Vec<_>>(), clang()?)?;
+    }
+    Ok(())
+}
+
+/// Checks the types of functions of a file.
+fn check_file(
+    project: &ProjectFolder,
+    file: &Path,
+    functions: &[&DefinedFunction],
+    mut clang: Command,
+) -> Result<()> {
     let build = project.path.join("build");
     let assertions = build.join("signatures.c");
-    write_file(&assertions, assertions_of(&unclear).as_bytes())?;
+    write_file(&assertions, assertions_of(functions).as_bytes())?;
     clang.args(["-w", "-fsyntax-only", "-include"]);
-    clang.arg(&file).arg(&assertions);
-    let run = toolchain::compile_into(clang, &build.join("signatures.log"))?;
+    clang.arg(file).arg(&assertions);
+    let run = toolchain::compile_into(&mut clang, &build.join("signatures.log"))?;
     let is_wrong = |name: &str| {
         let ending = format!("{WRONG}{name}");
         run.output.lines().any(|line| line.ends_with(&ending))
     };
-    let wrong = unclear
-        .iter()
-        .find(|(function, _)| is_wrong(&function.name));
+    let mut functions = functions.iter();
+    let wrong = functions.find(|(function, _)| is_wrong(&function.name));
     let Some((function, definition)) = wrong else {
         return Ok(());
     };
@@ -175,7 +189,7 @@ fn place(project: &ProjectFolder, definition: &Definition) -> String {
 }
 
 /// Returns a source that follows the author's, and at which the compiler fails if a function has another type.
-fn assertions_of(functions: &[DefinedFunction]) -> String {
+fn assertions_of(functions: &[&DefinedFunction]) -> String {
     let mut headers: Vec<&str> = Vec::new();
     let mut assertions = String::new();
     for (function, _) in functions {
@@ -193,34 +207,29 @@ fn assertions_of(functions: &[DefinedFunction]) -> String {
 /// define others.
 fn definitions(project: &ProjectFolder, folder: &Path) -> Result<Vec<DefinedFunction>> {
     let mut found = Vec::new();
-    for file in files_in(folder, "c")? {
+    for file in [files_in(folder, "h")?, files_in(folder, "c")?].concat() {
         let source = SyntaxTree::read(&file, Grammar::C);
         let defined: Vec<_> = function_definitions(&source).collect();
         for function in named_functions(project) {
-            let written = defined.iter().find(|it| it.name.text == function.name);
-            let definition = match written {
-                Some(written) => Definition {
-                    file: file.clone(),
-                    line: written.name.line,
-                    head: written.head().to_owned(),
-                    is_static: written.is_static(),
-                },
-                // The grammar does not know macros: only the compiler can find the definition.
-                None if source.has_errors() => {
-                    let mut words = source.words();
-                    let Some((line, _)) = words.find(|(_, word)| *word == function.name) else {
-                        continue;
-                    };
-                    Definition {
-                        file: file.clone(),
-                        line,
-                        head: String::new(),
-                        is_static: false,
-                    }
-                }
-                None => continue,
+            let definition = |line, head: &str, is_static| Definition {
+                file: file.clone(),
+                line,
+                head: head.to_owned(),
+                is_static,
             };
-            found.push((function, definition));
+            // There may be several, one for each case of an `#ifdef`.
+            let written = defined.iter().filter(|it| it.name.text == function.name);
+            let mut definitions: Vec<Definition> = written
+                .map(|it| definition(it.name.line, it.head(), it.is_static()))
+                .collect();
+            // The grammar does not know macros: only the compiler can find the definition.
+            if definitions.is_empty() && source.has_errors() {
+                let mut words = source.words();
+                let place = words.find(|(_, word)| *word == function.name);
+                definitions.extend(place.map(|(line, _)| definition(line, "", false)));
+            }
+            let definitions = definitions.into_iter();
+            found.extend(definitions.map(|definition| (function.clone(), definition)));
         }
     }
     Ok(found)

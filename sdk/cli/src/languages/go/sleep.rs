@@ -39,7 +39,7 @@ fn line_of_sleep(source: &SyntaxTree) -> Option<usize> {
         let is_time = ["\"time\"", "`time`"].contains(&path?.text);
         is_time.then(|| name.map_or("time", |name| name.text))
     });
-    let time = names.next()?;
+    let time = names.find(|name| *name != "_" && *name != ".")?;
     let mut selectors = source
         .matches(SELECTORS, ["package", "function"])
         .into_iter();

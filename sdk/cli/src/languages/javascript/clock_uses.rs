@@ -5,9 +5,13 @@ use super::globals::{first_in_function, members};
 use crate::languages::syntax_tree::{Capture, SyntaxTree};
 use crate::project::ProjectFolder;
 
-/// The calls that create an object.
-const CREATIONS: &str = "
-    (new_expression constructor: (identifier) @constructor arguments: (arguments) @arguments) @creation";
+/// Calls of `Date` as a constructor, whose arguments may be missing, and as a function.
+const DATES: &str = r#"
+    (new_expression
+        constructor: (identifier) @name
+        arguments: (arguments)? @arguments
+        (#eq? @name "Date")) @constructed
+    (call_expression function: (identifier) @name (#eq? @name "Date")) @called"#;
 
 /// Returns a warning for each source of a plugin without a clock that reads one in a function. It is not an error: the
 /// function may be one that runs only while the plugin is imported.
@@ -46,14 +50,18 @@ fn readings<'tree>(source: &'tree SyntaxTree, object: &str) -> Vec<Capture<'tree
     readings.map(|member| member.place).collect()
 }
 
-/// Returns where a source creates a date of the current time. With an argument, it is a time of the plugin's own.
+/// Returns where a source asks for the date of the current time. With an argument, it is a time of the plugin's own.
 fn current_dates(source: &SyntaxTree) -> Vec<Capture<'_>> {
-    let creations = source.matches(CREATIONS, ["constructor", "arguments", "creation"]);
-    let dates = creations
+    let dates = source.matches(DATES, ["arguments", "constructed", "called"]);
+    let dates = dates
         .into_iter()
-        .filter_map(|[constructor, arguments, creation]| {
-            let is_date = constructor?.text == "Date" && arguments?.node.named_child_count() == 0;
-            creation.filter(|_| is_date)
+        .filter_map(|[arguments, constructed, called]| {
+            let has_arguments = arguments.is_some_and(|arguments| {
+                let mut cursor = arguments.node.walk();
+                let mut values = arguments.node.named_children(&mut cursor);
+                values.any(|value| value.kind() != "comment")
+            });
+            called.or(constructed.filter(|_| !has_arguments))
         });
     dates.collect()
 }
@@ -72,6 +80,11 @@ mod tests {
             ("function f() {\n  return Date.now();\n}", Some((date, 2))),
             ("const f = () => new Date();", Some((new, 1))),
             ("const f = () => new Date( );", Some((new, 1))),
+            ("const f = () => new Date(/* now */);", Some((new, 1))),
+            ("const f = () => +new Date;", Some((new, 1))),
+            ("const f = () => (new Date).getTime();", Some((new, 1))),
+            ("const f = () => Date();", Some((new, 1))),
+            ("class A { t = Date.now(); }", Some((date, 1))),
             (
                 "const f = () => performance.now() - a;",
                 Some((performance, 1)),
@@ -92,6 +105,7 @@ mod tests {
             ("const f = () => MyDate.now();", None),
             ("function f() {}\nconst a = new Date();", None),
             ("new Date", None),
+            ("Date()", None),
             ("", None),
         ] {
             assert_eq!(clock_and_line(&parsed(code)), expected, "{code}");

@@ -12,7 +12,13 @@ const { component } = await componentize({
   // The runtime that is optimized for size uses tail calls, which are disabled on devices.
   stubWasi: task.stubWasi,
 }).catch((error) => {
-  console.error(error.message);
+  // The bundle imports what the world lacks.
+  const name = /module 'platform:supervisor\/([a-z0-9-]+)@/.exec(error.message)?.[1];
+  console.error(
+    name === undefined
+      ? error.message
+      : `the sources use \`${name}\`, but [capabilities] in plugin.toml does not ask for it: add \`${name} = "why"\``,
+  );
   process.exit(1);
 });
 writeFileSync(task.component, component);

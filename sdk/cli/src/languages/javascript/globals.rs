@@ -19,6 +19,7 @@ const MEMBERS: &str = r#"
         (#eq? @global "globalThis")) @member"#;
 const FUNCTIONS: &str = "[
     (arrow_function)
+    (class_body)
     (function_declaration)
     (function_expression)
     (generator_function)
@@ -50,7 +51,7 @@ pub(super) fn members(source: &SyntaxTree) -> impl Iterator<Item = GlobalMember<
         })
 }
 
-/// Returns the first of some places that is in a function, as opposed to those that run while the build imports the plugin.
+/// Returns the first of some places that is in a function or class, as opposed to those that run while the build imports the plugin.
 pub(super) fn first_in_function<'tree>(
     source: &'tree SyntaxTree,
     places: impl IntoIterator<Item = Capture<'tree>>,

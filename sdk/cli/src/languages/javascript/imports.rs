@@ -24,8 +24,8 @@ const NAMES: &str = "
         (import_clause (named_imports (import_specifier name: (_) @name alias: (_)? @alias) @specifier))
         source: (string (string_fragment) @module)) @statement
     (export_statement
-        (export_clause (export_specifier name: (_) @exported))
-        source: (string (string_fragment) @module))";
+        (export_clause (export_specifier name: (_) @exported) @specifier)
+        source: (string (string_fragment) @module)) @statement";
 /// The names of `import * as NAME`.
 const NAMESPACES: &str = "
     (import_statement
@@ -33,7 +33,10 @@ const NAMESPACES: &str = "
         source: (string (string_fragment) @module))";
 const MEMBERS: &str = "
     (member_expression object: (identifier) @object property: (property_identifier) @property)";
+/// Where a name is not used.
 const IMPORT_STATEMENTS: &str = "(import_statement) @found";
+/// The same in TypeScript, where types are not in the bundle either.
+const IMPORTS_AND_TYPES: &str = "[(import_statement) (type_query) (nested_type_identifier)] @found";
 const IDENTIFIERS: &str = "[(identifier) (shorthand_property_identifier)] @found";
 
 /// Reads a source.
@@ -127,10 +130,12 @@ fn uses_of_source(source: &SyntaxTree) -> Vec<CapabilityUse> {
 
 /// Returns the names that a source uses apart from importing them.
 fn used_names(source: &SyntaxTree) -> BTreeSet<&str> {
-    let imports = source.ranges(IMPORT_STATEMENTS);
-    let names = source
-        .find(IDENTIFIERS)
-        .filter(|name| !imports.contain(name));
+    let left_out = source.ranges(match source.grammar {
+        Grammar::TypeScript => IMPORTS_AND_TYPES,
+        _ => IMPORT_STATEMENTS,
+    });
+    let names = source.find(IDENTIFIERS);
+    let names = names.filter(|name| !left_out.contain(name));
     names.map(|name| name.text).collect()
 }
 
@@ -226,10 +231,6 @@ mod tests {
             // The bundle does not contain what is only imported.
             ("import { store } from \"supervisor-sdk\";", &[]),
             (
-                "import type { store } from \"supervisor-sdk\";\nlet a: typeof store;",
-                &[],
-            ),
-            (
                 "import { type Request, store } from \"supervisor-sdk\";\nrestore();",
                 &[],
             ),
@@ -270,6 +271,37 @@ mod tests {
             );
         }
         assert_eq!(uses(&[("plugin.js", ""), ("own.js", other)]), []);
+    }
+
+    #[test]
+    fn a_capability_that_typescript_uses_as_a_type_is_not_used() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("plugin.ts");
+        for (text, expected) in [
+            (
+                "import { led } from \"supervisor-sdk\";\nled.names();",
+                &[Capability::Led][..],
+            ),
+            (
+                "import type { store } from \"supervisor-sdk\";\nlet a: typeof store;",
+                &[],
+            ),
+            (
+                "import { type led, type Request } from \"supervisor-sdk\";\nlet a: led.Light;",
+                &[],
+            ),
+            (
+                "import { led, store } from \"supervisor-sdk\";\nlet a: led.Light, b: typeof store;",
+                &[],
+            ),
+            ("export type { led } from \"supervisor-sdk\";", &[]),
+            ("export { type led } from \"supervisor-sdk\";", &[]),
+        ] {
+            std::fs::write(&file, text).unwrap();
+            let uses = capability_uses(&sources(&file)).into_iter();
+            let found: Vec<_> = uses.map(|used| used.capability).collect();
+            assert_eq!(found, expected, "{text}");
+        }
     }
 
     #[test]

@@ -28,6 +28,10 @@ const FUNCTIONS: &str = "(module [
     (function_definition name: (identifier) @found)
     (decorated_definition definition: (function_definition name: (identifier) @found))
 ])";
+/// What is only in a function or class, and no name of the module.
+const BODIES: &str = "
+    (function_definition body: (_) @found)
+    (class_definition body: (_) @found)";
 /// What is defined, assigned or imported, in a block or not.
 const NAMES: &str = "
     (function_definition name: (identifier) @found)
@@ -44,7 +48,8 @@ const NAMES: &str = "
 /// What gives a module names that only Python can find.
 const OTHERS: &str = r#"
     (wildcard_import) @found
-    ((identifier) @found (#any-of? @found "globals" "__getattr__"))"#;
+    (global_statement) @found
+    ((identifier) @found (#any-of? @found "globals" "vars" "setattr" "__getattr__"))"#;
 
 /// An import of a source.
 enum Import<'tree> {
@@ -161,8 +166,11 @@ pub(super) fn functions(source: &SyntaxTree) -> SourceFunctions {
     for name in source.find(FUNCTIONS) {
         functions.add(name.text);
     }
-    let names = source.find(NAMES).map(|name| name.text.to_owned());
-    functions.names.extend(names);
+    let bodies = source.ranges(BODIES);
+    let names = source.find(NAMES).filter(|name| !bodies.contain(name));
+    functions
+        .names
+        .extend(names.map(|name| name.text.to_owned()));
     functions.has_others = source.has_errors() || source.find(OTHERS).next().is_some();
     functions
 }
@@ -264,7 +272,7 @@ mod tests {
         let write = |text: &str| std::fs::write(file.path(), text).unwrap();
         write(
             "import json\nfrom own import reset, show as shown\nfrom other import (\n    first,\n    last\n)\n\n# def gone\n\
-             async def hello(name: str):\n    return \"def text\"\n\n\ndef rail():\n    def inner(): ...\n\n\n\
+             async def hello(name: str):\n    return \"def text\"\n\n\ndef rail():\n    def inner_function(): ...\n\n\n\
              if True:\n    def chosen(): ...\n\nalias = hello\nclass Handler: ...\n\
              pair, (inner, *rest) = handlers\nprint(walrus := hello)\nfor each in []: ...\nwith a as opened: ...\n",
         );
@@ -276,7 +284,7 @@ mod tests {
         ] {
             assert!(found.names.contains(name), "{name}");
         }
-        for name in ["gone", "text", "greet"] {
+        for name in ["gone", "text", "greet", "inner_function"] {
             assert!(!found.names.contains(name), "{name}");
         }
         assert!(!found.has_others);
