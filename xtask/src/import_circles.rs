@@ -4,7 +4,8 @@
 //! [`check`] reads all paths in the code of each crate, those of `use` declarations and others, without tests. A `mod`
 //! declaration alone is no import. A file (`x.rs`) and its parts (`x/`) may import each other, since they have one
 //! subject; but the parts may not do so among themselves, nor with other files in between. All files are parts of the
-//! root (`lib.rs`, `main.rs`); what it exports again counts as imported from the file that it comes from.
+//! root (`lib.rs`, `main.rs`). What a file exports again counts as imported from the file that it comes from; `*` does not
+//! count.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -44,15 +45,26 @@ fn folders(files: &[TextFile]) -> BTreeSet<&str> {
     folders.filter(|folder| folder.ends_with("/src/")).collect()
 }
 
+/// The most files through which a name is followed that each exports again.
+const MOST_EXPORTS: usize = 8;
+
 /// The paths in the files of a crate, by the files' modules, such as `a::b`; the root's is empty.
-struct Crate(BTreeMap<String, BTreeSet<String>>);
+struct Crate(BTreeMap<String, BTreeSet<CodePath>>);
+
+/// A path of several names in a code.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct CodePath {
+    path: String,
+    /// The name that it has in the file, if it is in a `use` declaration.
+    import: Option<String>,
+}
 
 /// The imports of modules.
 type ImportGraph<'a> = BTreeMap<&'a str, BTreeSet<&'a str>>;
 
 impl Crate {
     fn new(folder: &str, files: &[TextFile]) -> Self {
-        let mut modules: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        let mut modules: BTreeMap<String, BTreeSet<CodePath>> = BTreeMap::new();
         let mut tests = Vec::new();
         for TextFile { path, text } in files {
             let path = path.strip_prefix(folder);
@@ -98,21 +110,28 @@ impl Crate {
     fn graph(&self) -> ImportGraph<'_> {
         let files = self.0.iter().filter(|(module, _)| !module.is_empty());
         let modules = files.map(|(module, paths)| {
-            let imports = paths.iter().filter_map(|path| self.import(module, path));
+            let imports = paths
+                .iter()
+                .filter_map(|path| self.import(module, &path.path));
             let others = imports.filter(|import| !import.is_empty() && import != module);
             (module.as_str(), others.collect())
         });
         modules.collect()
     }
 
-    /// Returns the module of the file to which a path in a module leads, unless the root itself declares it.
+    /// Returns the module of the file that declares what a path in a module leads to.
     fn import(&self, module: &str, path: &str) -> Option<&str> {
         let absolute = self.absolute(module, path);
-        let path = absolute.or_else(|| self.through_import(module, path))?;
-        match self.file_of(&path)? {
-            "" => self.file_of(&self.through_import("", &path)?),
-            file => Some(file),
+        let mut path = absolute.or_else(|| self.through_import(module, path))?;
+        for _ in 0..MOST_EXPORTS {
+            let file = self.file_of(&path)?;
+            let rest = path[file.len()..].trim_start_matches("::");
+            match self.through_import(file, rest) {
+                Some(next) if next != path => path = next,
+                _ => return Some(file),
+            }
         }
+        self.file_of(&path)
     }
 
     /// Returns a path in a module as a path from the root; `None` if it begins with another name than a part's.
@@ -134,11 +153,12 @@ impl Crate {
     /// Returns a path that begins with a name which a module imports, as a path from the root.
     fn through_import(&self, module: &str, path: &str) -> Option<String> {
         let (name, rest) = path.split_once("::").unwrap_or((path, ""));
-        let end = format!("::{name}");
-        let mut imports = self.0.get(module)?.iter();
-        let import = imports.find_map(|import| {
-            let is_of_name = import.ends_with(&end);
-            is_of_name.then(|| self.absolute(module, import)).flatten()
+        let mut paths = self.0.get(module)?.iter();
+        let import = paths.find_map(|path| {
+            let is_of_name = path.import.as_deref() == Some(name);
+            is_of_name
+                .then(|| self.absolute(module, &path.path))
+                .flatten()
         })?;
         Some(join(&import, rest))
     }
@@ -154,7 +174,7 @@ impl Crate {
 }
 
 /// Returns the paths in a code that consist of several names. A group in braces is several paths.
-fn paths(code: &str) -> BTreeSet<String> {
+fn paths(code: &str) -> BTreeSet<CodePath> {
     let is_of_path = |letter: char| letter.is_ascii_alphanumeric() || "_:".contains(letter);
     let mut spaced = String::new();
     for letter in code.chars() {
@@ -166,18 +186,26 @@ fn paths(code: &str) -> BTreeSet<String> {
     let mut words = spaced.split_whitespace().peekable();
     let mut groups = Vec::new();
     let mut paths = BTreeSet::new();
+    let mut is_in_use = false;
     while let Some(word) = words.next() {
         if word == "}" {
             groups.pop();
-        } else if word == "as" {
-            words.next();
+        } else if word == "use" || word == ";" {
+            is_in_use = word == "use";
         } else if word.ends_with("::") && words.next_if_eq(&"{").is_some() {
             groups.push(word);
         } else if word.starts_with(is_of_path) {
             let path = groups.concat() + word;
+            let path = path.trim_end_matches(':');
+            let path = path.strip_suffix("::self").unwrap_or(path);
+            let alias = words.next_if_eq(&"as").and_then(|_| words.peek());
+            let name = path.rsplit("::").next().unwrap_or_default();
+            let name = alias.copied().unwrap_or(name);
             if path.contains("::") {
-                let path = path.trim_end_matches(':');
-                paths.insert(path.strip_suffix("::self").unwrap_or(path).to_owned());
+                paths.insert(CodePath {
+                    path: path.to_owned(),
+                    import: is_in_use.then(|| name.to_owned()),
+                });
             }
         }
     }
@@ -302,7 +330,13 @@ mod tests {
     #[test]
     fn a_circle_is_found_through_what_the_root_exports_again() {
         let back = ("b", "use crate::a::A;");
-        for root in ["pub use b::B;", "pub use b::{B, C};", "pub use self::b::B;"] {
+        for root in [
+            "pub use b::B;",
+            "pub use b::{B, C};",
+            "pub use self::b::B;",
+            "pub use b::D as B;",
+            "pub use b::{D as B, C};",
+        ] {
             let files = [("lib", root), ("a", "use crate::B;"), back, ("main", "")];
             let expected = "a.rs -> b.rs -> a.rs (2 files import each other)";
             assert_eq!(problems(&files), [expected], "{root}");
@@ -311,6 +345,27 @@ mod tests {
             ("lib", "use b::C;\nstruct B;"),
             ("a", "use crate::B;"),
             back,
+        ];
+        assert!(problems(&files).is_empty());
+    }
+
+    #[test]
+    fn a_circle_of_parts_is_found_through_what_their_file_exports_again() {
+        let files = [
+            (
+                "a",
+                "mod b;\nmod c;\npub(crate) use b::B;\npub(crate) use c::C;",
+            ),
+            ("a/b", "use super::C;"),
+            ("a/c", "use super::B;"),
+        ];
+        let expected = "a/b.rs -> a/c.rs -> a/b.rs (2 files import each other)";
+        assert_eq!(problems(&files), [expected]);
+        // What a file only calls, it does not export.
+        let files = [
+            ("a", "mod b;\nmod c;\nfn d() { c::d() }"),
+            ("a/b", "fn e() { super::d() }"),
+            ("a/c", "use super::b::e;"),
         ];
         assert!(problems(&files).is_empty());
     }
@@ -368,8 +423,12 @@ mod tests {
                 Some("a/b.rs -> a/c.rs -> a/b.rs (2 files import each other)"),
             ),
             (
-                &[("a/b", "use crate::d::D;"), ("d", "use crate::a::B;")],
+                &[("a/b", "use crate::d::D;"), ("d", "use crate::a::A;")],
                 Some("a.rs -> a/b.rs -> d.rs -> a.rs (3 files import each other)"),
+            ),
+            (
+                &[("a/b", "use crate::d::D;"), ("d", "use crate::a::B;")],
+                Some("a/b.rs -> d.rs -> a/b.rs (2 files import each other)"),
             ),
         ] {
             let files = [whole, part].into_iter().chain(more.iter().copied());

@@ -204,10 +204,8 @@ fn add_sections(project: &ProjectFolder, wasm: &mut Vec<u8>) -> Result<()> {
 }
 
 /// Returns whether a text can be the name of a function.
-fn is_identifier(name: &str) -> bool {
-    let begins = |char: char| char.is_alphabetic() || char == '_';
-    name.starts_with(begins)
-        && name
-            .chars()
-            .all(|char| char.is_alphanumeric() || char == '_')
+fn is_identifier(name: &str, language: Language) -> bool {
+    let has_dollar = matches!(language, Language::JavaScript | Language::TypeScript);
+    let begins = |char: char| char.is_alphabetic() || char == '_' || (has_dollar && char == '$');
+    name.starts_with(begins) && name.chars().all(|char| begins(char) || char.is_numeric())
 }

@@ -20,7 +20,7 @@ import { beginCall } from "./serving.js";
 export function serve(routes) {
   for (const [route, handler] of Object.entries(routes)) {
     if (typeof handler !== "function") {
-      throw new TypeError(`plugin.toml answers \`${route}\` with a function that the plugin does not export`);
+      throw new TypeError(`plugin.toml answers \`${route}\` with a name under which the plugin exports no function`);
     }
   }
   return {
@@ -44,7 +44,7 @@ export function serve(routes) {
 /** Calls a plugin's function for events on the device. */
 export function watch(handler) {
   if (typeof handler !== "function") {
-    throw new TypeError("plugin.toml provides `events` with a function that the plugin does not export");
+    throw new TypeError("plugin.toml provides `events` with a name under which the plugin exports no function");
   }
   return { handle: (event) => perform(async () => answerOf(await handler(eventOf(event)))) };
 }
@@ -53,7 +53,7 @@ export function watch(handler) {
 export function provideActions(actions) {
   for (const [name, action] of Object.entries(actions)) {
     if (typeof action !== "function") {
-      throw new TypeError(`plugin.toml performs the action \`${name}\` with a function that the plugin does not export`);
+      throw new TypeError(`plugin.toml performs the action \`${name}\` with a name under which the plugin exports no function`);
     }
   }
   return { call: (name, input) => perform(async () => outputOf(await actions[name](new ActionInput(input)))) };
@@ -78,7 +78,7 @@ export function provideOsUpdates(provider) {
 /** Calls a plugin's function that shows which device this is. */
 export function provideIdentify(show) {
   if (typeof show !== "function") {
-    throw new TypeError("plugin.toml provides `identify` with a function that the plugin does not export");
+    throw new TypeError("plugin.toml provides `identify` with a name under which the plugin exports no function");
   }
   return {
     identify: () =>
@@ -124,7 +124,7 @@ export function provideProxyRedirector(provider) {
 function checkProvider(provider, action, names) {
   for (const name of names) {
     if (typeof provider?.[name] !== "function") {
-      throw new TypeError(`plugin.toml provides \`${action}\` with an object that has no function \`${name}\`, or that the plugin does not export`);
+      throw new TypeError(`plugin.toml provides \`${action}\` with a name under which the plugin exports no object with a function \`${name}\``);
     }
   }
 }

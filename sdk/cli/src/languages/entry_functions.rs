@@ -80,7 +80,7 @@ impl<'a> EntryFunctions<'a> {
 fn check_identifier(name: &str, language: Language, purpose: &str, kind: &str) -> Result<()> {
     let is_allowed = language != Language::C || name.is_ascii();
     ensure!(
-        is_allowed && is_identifier(name),
+        is_allowed && is_identifier(name, language),
         "`{name}`, which {purpose}, is not the name of a {kind}"
     );
     Ok(())

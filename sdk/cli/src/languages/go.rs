@@ -55,6 +55,8 @@ const DECLARATIONS: &str = "
     ]))";
 /// Imports whose names become names of the file.
 const DOT_IMPORTS: &str = "(import_spec name: (dot) @found)";
+/// The format in which Go lists the files that the build leaves out.
+const IGNORED: &str = "{{range .IgnoredGoFiles}}{{println .}}{{end}}";
 /// The paths of imported packages, in their quotation marks.
 const IMPORTS: &str = "(import_spec path: (_) @found)";
 
@@ -75,7 +77,7 @@ pub(crate) fn build(project: &ProjectFolder, output: &Output) -> Result<PathBuf>
         project.name()
     );
     let package = source.parent().unwrap_or(&project.path);
-    let sources = read(&files(package, &mut go(output)?)?);
+    let sources = read(&files(package, || go(output))?);
     let functions = functions(&sources);
     source_functions::check(project, &source, &functions)?;
     typed_actions::check(project, provider_uses(&sources))?;
@@ -127,27 +129,31 @@ pub(crate) fn build(project: &ProjectFolder, output: &Output) -> Result<PathBuf>
     core_module::write_component(&module, &world, &project.project.manifest)
 }
 
-/// Returns the files of a package, without its tests and those that the build leaves out, such as `gen.go` with
-/// `//go:build ignore`. If Go cannot list them, those are all files; the build then fails and says why.
-fn files(package: &Path, go: &mut Command) -> Result<Vec<PathBuf>> {
-    go.current_dir(package).env("GOWORK", "off").args([
-        "list",
-        "-find",
-        "-e",
-        "-f",
-        "{{range .IgnoredGoFiles}}{{println .}}{{end}}",
-        ".",
-    ]);
-    let listed = go.output().map(|output| output.stdout).unwrap_or_default();
-    let listed = String::from_utf8_lossy(&listed);
-    let left_out: Vec<PathBuf> = listed.lines().map(|name| package.join(name)).collect();
+/// Returns the files of a package, without its tests and those that the build leaves out, such as one with
+/// `//go:build ignore`, or `led_linux.go`. If Go cannot list these, none are left out; the build then says what is wrong.
+/// `go` creates a command of Go.
+fn files(package: &Path, go: impl FnOnce() -> Result<Command>) -> Result<Vec<PathBuf>> {
     let mut files = files_in(package, "go")?;
-    files.retain(|file| {
-        let name = file.file_name().unwrap_or_default().to_string_lossy();
-        // Go does not list these at all.
-        let is_hidden = name.starts_with(['_', '.']);
-        !is_hidden && !name.ends_with("_test.go") && !left_out.contains(file)
-    });
+    let name = |file: &Path| {
+        file.file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned()
+    };
+    files.retain(|file| !name(file).ends_with("_test.go") && !name(file).starts_with(['_', '.']));
+    let is_conditional = |file: &PathBuf| {
+        let text = std::fs::read_to_string(file).unwrap_or_default();
+        name(file).contains('_') || text.contains("//go:build") || text.contains("// +build")
+    };
+    if files.iter().any(is_conditional) {
+        let mut go = go()?;
+        go.current_dir(package).env("GOWORK", "off");
+        go.args(["list", "-find", "-e", "-f", IGNORED, "."]);
+        let listed = go.output().map(|output| output.stdout).unwrap_or_default();
+        let listed = String::from_utf8_lossy(&listed);
+        let ignored: Vec<&str> = listed.lines().collect();
+        files.retain(|file| !ignored.contains(&name(file).as_str()));
+    }
     Ok(files)
 }
 
@@ -283,7 +289,7 @@ fn routes(project: &ProjectFolder, sources: &SourceFunctions) -> Result<String> 
         let _ = writeln!(more, "{}\tsdk_{package}.Serve({value})", place(provider));
     }
     Ok(format!(
-        "// Written by `supervisor-plugin build` from plugin.toml.\npackage main\n\nimport (\n{imports}\t_ \"supervisor/exports/wit_exports\"\n)\n\nfunc init() {{\n\tsupervisor.Serve(map[string]supervisor.Handler{{\n{table}\t}})\n{more}}}\n\n// A component has no main function that runs; the compiler asks for one.\nfunc main() {{}}\n"
+        "// Written by `supervisor-plugin build` from plugin.toml.\npackage main\n\nimport (\n{imports}\t_ \"supervisor/exports/wit_exports\"\n)\n\nfunc init() {{\n\tsupervisor.Serve(map[string]supervisor.Handler{{\n{table}\t}})\n{more}}}\n\n// A component has no main function that runs; the compiler asks for one.\n//line supervisor_routes.go:1\nfunc main() {{}}\n"
     ))
 }
 
@@ -307,7 +313,7 @@ mod tests {
 
     /// Reads a package as if Go could not list its files.
     fn read_all(package: &Path) -> Vec<SyntaxTree> {
-        read(&files(package, &mut Command::new("false")).unwrap())
+        read(&files(package, || Ok(Command::new("false"))).unwrap())
     }
 
     #[test]

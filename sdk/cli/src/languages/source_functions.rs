@@ -95,7 +95,7 @@ pub(super) fn check(
         .chain(watcher)
         .chain(actions)
         .chain(typed)
-        .filter(|(_, _, function)| is_identifier(function));
+        .filter(|(_, _, function)| is_identifier(function, project.language()));
     let missing = named.find(|(_, _, function)| !functions.contains(function));
     let Some((what, kind, function)) = missing else {
         return Ok(());

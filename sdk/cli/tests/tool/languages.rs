@@ -269,6 +269,60 @@ fn a_used_capability_missing_from_the_manifest_is_named_before_the_build() {
     }
 }
 
+/// The bundler cannot see which parts of the SDK such a source uses.
+#[test]
+fn a_bundle_with_more_than_the_plugin_asks_for_says_what_to_do() {
+    if !can_build("javascript") {
+        return;
+    }
+    let author = Author::with_project("javascript");
+    author.write(
+        "rails/src/plugin.js",
+        "import * as sdk from \"supervisor-sdk\";\nconst { log } = sdk;\nexport function hello() {\n  log.info(\"a\");\n}\n",
+    );
+    let built = author.run_in("rails", "build").fails();
+    for expected in [
+        "but [capabilities] in plugin.toml does not ask for it: add `",
+        "or import only what the plugin uses, each by its name\n",
+    ] {
+        assert!(built.err.contains(expected), "{}", built.err);
+    }
+}
+
+/// Only the bundler can find the exports of such a source.
+#[test]
+fn a_function_that_the_bundle_does_not_export_is_named_with_its_route() {
+    if !can_build("javascript") {
+        return;
+    }
+    let author = Author::with_project("javascript");
+    author.write("rails/src/own.js", "export const hello = 5;\n");
+    author.write("rails/src/plugin.js", "export * from \"./own.js\";\n");
+    let built = author.run_in("rails", "build").fails();
+    let expected = "\nerror: plugin.toml answers `GET /v3/rails/:name` with a name under which the plugin exports no function\n";
+    assert!(built.err.contains(expected), "{}", built.err);
+}
+
+#[test]
+fn files_that_the_build_of_go_leaves_out_are_not_compared_with_the_manifest() {
+    if !can_build("go") {
+        return;
+    }
+    let author = Author::with_project("go");
+    let sleeps = "package main\n\nimport (\n\t\"supervisor/gpio\"\n\t\"time\"\n)\n\nfunc own() { time.Sleep(1); gpio.Lines() }\n";
+    for (file, head) in [
+        ("gen.go", "//go:build ignore\n\n"),
+        ("sim_linux.go", ""),
+        ("_old.go", ""),
+    ] {
+        author.write(&format!("rails/src/{file}"), &format!("{head}{sleeps}"));
+    }
+    author.run_in("rails", "build").succeeds();
+    author.write("rails/src/part_wasip1.go", sleeps);
+    let built = author.run_in("rails", "build").fails();
+    assert!(built.err.contains("src/part_wasip1.go:4"), "{}", built.err);
+}
+
 #[test]
 fn a_mistake_in_the_sources_is_shown_at_its_line() {
     let above = "error: build failed: the compiler's messages are above\n";
