@@ -11,13 +11,13 @@ use tokio::sync::mpsc;
 use crate::wasi_http::response_body::ResponseBody;
 
 /// How a guest ended: with its answer, or `None` if the answer is the stream that it began.
-pub(crate) type End = Result<Option<Outcome>, Failure>;
+pub(crate) type GuestEnd = Result<Option<Outcome>, Failure>;
 
 /// An answer that a guest continues to produce: its head, and the source of the rest.
-pub(crate) type Stream = (AnswerHead, AnswerPieces);
+pub(crate) type StreamedAnswer = (AnswerHead, AnswerPieces);
 
 /// The place where the guest's side puts the head of a stream.
-pub(crate) type StreamSlot = Arc<Mutex<Option<Stream>>>;
+pub(crate) type StreamedAnswerSlot = Arc<Mutex<Option<StreamedAnswer>>>;
 
 /// The source of the body of an answer that a guest continues to produce.
 pub(crate) enum AnswerPieces {

@@ -16,7 +16,7 @@ use plugin_protocol::{
 use wasmtime::AsContextMut;
 use wasmtime::component::StreamReader;
 
-use crate::answer::{AnswerPieces, End, StreamSlot};
+use crate::answer::{AnswerPieces, GuestEnd, StreamedAnswerSlot};
 use crate::bindings::platform::supervisor::types::{self, Body as GuestBody};
 use crate::capabilities::journal::JournalStream;
 use crate::failure;
@@ -33,12 +33,12 @@ use crate::wasi_http::incoming;
 const CODE: usize = 64;
 
 /// Returns the instance as well, so that it is thrown away elsewhere.
-type Run = Pin<Box<dyn Future<Output = (Instance, End)> + Send>>;
+type Run = Pin<Box<dyn Future<Output = (Instance, GuestEnd)> + Send>>;
 
 /// A guest at work. The guest only runs while this is polled.
 pub(crate) struct RunningGuest {
     future: Run,
-    begun: StreamSlot,
+    begun: StreamedAnswerSlot,
     meter: Arc<Meter>,
     plugin: Arc<Plugin>,
     shared: Arc<RuntimeState>,
@@ -51,7 +51,7 @@ impl RunningGuest {
         instance: Instance,
         request: GuestRequest,
     ) -> RunningGuest {
-        let begun = StreamSlot::default();
+        let begun = StreamedAnswerSlot::default();
         let meter = Arc::clone(&instance.meter);
         let limit = plugin.limits().body;
         let future = run(instance, request, limit, Arc::clone(&begun));
@@ -105,7 +105,7 @@ impl RunningGuest {
     }
 
     /// Lets the guest run until it waits, is done, or exceeds a limit. Must not be called again once it is ready.
-    fn poll(&mut self, context: &mut Context<'_>) -> Poll<End> {
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<GuestEnd> {
         let (future, pool) = (self.future.as_mut(), self.plugin.pool());
         match poll_metered(future, pool, &self.meter, context) {
             Poll::Ready((used, end)) => {
@@ -125,8 +125,8 @@ async fn run(
     mut instance: Instance,
     request: GuestRequest,
     limit: usize,
-    begun: StreamSlot,
-) -> (Instance, End) {
+    begun: StreamedAnswerSlot,
+) -> (Instance, GuestEnd) {
     let exports = &mut instance.exports;
     let handler = match (exports.handler.take(), exports.incoming_handler.take()) {
         (Some(handler), _) => handler,
@@ -139,7 +139,7 @@ async fn run(
     let GuestRequest { head, body } = request;
     let called = instance
         .store
-        .run_concurrent(async |accessor| -> wasmtime::Result<End> {
+        .run_concurrent(async |accessor| -> wasmtime::Result<GuestEnd> {
             let body = match body {
                 RequestBody::Empty => GuestBody::Empty,
                 RequestBody::Whole(bytes) => GuestBody::Bytes(bytes),

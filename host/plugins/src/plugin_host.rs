@@ -37,14 +37,14 @@ impl HostCalls for PluginHost {
         let (identify, actions) = (self.identify.clone(), self.actions.clone());
         async move {
             let holdings = holdings.ok_or_else(|| "too many instances call the host".to_owned())?;
-            let host = InstanceCall {
+            let instance_call = InstanceCall {
                 plugin: &context,
                 holdings: &holdings,
                 origin: &origin,
                 identify: &identify,
                 actions: &actions,
             };
-            let answer = host.carry_out(call).await;
+            let answer = instance_call.carry_out(call).await;
             answer.map_err(|refusal| refusal.to_string().into())
         }
         .boxed()

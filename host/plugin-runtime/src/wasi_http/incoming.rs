@@ -21,7 +21,7 @@ use wasmtime_wasi_http::p2::types::{HostIncomingRequest, HostResponseOutparam};
 use wasmtime_wasi_http::{Error, WasiHttpView as _};
 
 use super::response_body::ResponseBody;
-use crate::answer::{AnswerPieces, End, Stream, StreamSlot};
+use crate::answer::{AnswerPieces, GuestEnd, StreamedAnswer, StreamedAnswerSlot};
 use crate::failure;
 use crate::instance::Instance;
 
@@ -37,8 +37,8 @@ pub(crate) async fn run(
     mut instance: Instance,
     handler: incoming_handler::Guest,
     request: GuestRequest,
-    begun: StreamSlot,
-) -> (Instance, End) {
+    begun: StreamedAnswerSlot,
+) -> (Instance, GuestEnd) {
     let (sender, mut response) = oneshot::channel();
     let (request, place) = match resources(&mut instance, request, sender) {
         Ok(resources) => resources,
@@ -149,9 +149,9 @@ fn below<'a>(base: &str, path: &'a str) -> &'a str {
 /// The meaning of a component's response.
 enum ResponseStart {
     /// The head of the answer, and the source of its body.
-    Stream(Stream),
+    Stream(StreamedAnswer),
     /// There is no answer: the call ends.
-    End(End),
+    End(GuestEnd),
 }
 
 fn start_of(response: Response) -> ResponseStart {

@@ -9,7 +9,7 @@ use plugin_protocol::Failure;
 use wasmtime_wasi_http::p2::body::HyperOutgoingBody;
 
 /// The body that a component writes, while it is being written.
-pub(crate) struct ResponseBody(pub(crate) HyperOutgoingBody);
+pub(crate) struct ResponseBody(pub(super) HyperOutgoingBody);
 
 impl ResponseBody {
     /// Returns the next piece; `None` at the end. An error is for a body that the component abandoned, or that is
