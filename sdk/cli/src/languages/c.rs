@@ -13,7 +13,7 @@ use plugin_manifest::{Action, Capability, Language};
 use wit_bindgen_core::{AsyncFilterSet, Files};
 
 use self::signatures::function_definitions;
-use super::capability_use::{self, CapabilityUse, files_in, find_capability};
+use super::capability_use::{self, CapabilityUse, files_anywhere, files_in, find_capability};
 use super::entry_functions::EntryFunctions;
 use super::source_functions::{self, SourceFunctions};
 use super::syntax_tree::{Grammar, SyntaxTree};
@@ -132,6 +132,9 @@ pub(crate) fn build(project: &ProjectFolder, output: &Output) -> Result<PathBuf>
         .arg(&module);
     if let Err(error) = toolchain::compile(&mut command) {
         signatures::check_linkage(project, folder)?;
+        // A header below may include one of the SDK.
+        let anywhere = read(&files_anywhere(project, "h"));
+        capability_use::check(project, capability_uses(folder, &anywhere))?;
         return Err(error);
     }
     signatures::check(project, folder, || clang(&folders, output))?;
@@ -191,9 +194,14 @@ fn check_sources(project: &ProjectFolder, main: &Path, folder: &Path) -> Result<
 
 /// Reads the headers and sources in a folder.
 fn sources(folder: &Path) -> Result<Vec<SyntaxTree>> {
-    let files = [files_in(folder, "h")?, files_in(folder, "c")?].concat();
+    Ok(read(
+        &[files_in(folder, "h")?, files_in(folder, "c")?].concat(),
+    ))
+}
+
+fn read(files: &[PathBuf]) -> Vec<SyntaxTree> {
     let sources = files.iter().map(|file| SyntaxTree::read(file, Grammar::C));
-    Ok(sources.collect())
+    sources.collect()
 }
 
 /// Returns the functions of sources. A macro may define a function, so any word may be the name of one; the listed ones are

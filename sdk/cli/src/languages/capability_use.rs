@@ -5,8 +5,13 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 use plugin_manifest::{Capability, Manifest};
+use walkdir::{DirEntry, WalkDir};
 
 use crate::project::ProjectFolder;
+
+/// How deep in a project the build looks for sources, and the most that it reads there.
+const MOST_DEPTH: usize = 8;
+const MOST_FILES: usize = 1_000;
 
 /// A place in the sources that uses a capability.
 #[derive(Debug, PartialEq, Eq)]
@@ -118,6 +123,21 @@ pub(super) fn files_in(folder: &Path, extension: &str) -> Result<Vec<PathBuf>> {
     }
     files.sort();
     Ok(files)
+}
+
+/// Returns the files anywhere in a project whose names end with `extension`, except those that the build has written: where
+/// to look for the reason if a build has failed. What cannot be listed is left out.
+pub(super) fn files_anywhere(project: &ProjectFolder, extension: &str) -> Vec<PathBuf> {
+    let entries = WalkDir::new(&project.path)
+        .max_depth(MOST_DEPTH)
+        .sort_by_file_name()
+        .into_iter()
+        .filter_entry(|entry| entry.path() != project.path.join("build"));
+    let files = entries.flatten().map(DirEntry::into_path);
+    files
+        .filter(|file| file.extension().is_some_and(|found| found == extension))
+        .take(MOST_FILES)
+        .collect()
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use anyhow::{Context as _, Result, ensure};
 use include_dir::{Dir, include_dir};
 use plugin_manifest::{Action, Language};
 
-use super::capability_use::{self, CapabilityUse, files_in, find_capability};
+use super::capability_use::{self, CapabilityUse, files_anywhere, files_in, find_capability};
 use super::core_module;
 use super::entry_functions::EntryFunctions;
 use super::source_functions::{self, SourceFunctions, SourcePlace};
@@ -125,7 +125,12 @@ pub(crate) fn build(project: &ProjectFolder, output: &Output) -> Result<PathBuf>
         .arg("-o")
         .arg(&module)
         .arg(package);
-    toolchain::compile(&mut command)?;
+    if let Err(error) = toolchain::compile(&mut command) {
+        // Packages below may use capabilities too, but the build need not contain each.
+        let anywhere = read(&files_anywhere(project, "go"));
+        capability_use::check(project, capability_uses(&anywhere))?;
+        return Err(error);
+    }
     core_module::write_component(&module, &world, &project.project.manifest)
 }
 

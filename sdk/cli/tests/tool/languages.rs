@@ -269,6 +269,47 @@ fn a_used_capability_missing_from_the_manifest_is_named_before_the_build() {
     }
 }
 
+#[test]
+fn a_capability_that_a_package_or_header_below_uses_is_named_after_the_build_has_failed() {
+    for (language, file, source, part, place) in [
+        (
+            "go",
+            "plugin.go",
+            "package main\n\nimport (\n\t\"example.com/rails/src/own\"\n\t\"supervisor\"\n)\n\n\
+             func hello(r *supervisor.Request) (*supervisor.Response, error) {\n\treturn supervisor.Text(own.Name()), nil\n}\n",
+            (
+                "own/own.go",
+                "package own\n\nimport \"supervisor/store\"\n\nfunc Name() string {\n\tstore.Delete(\"a\")\n\treturn \"a\"\n}\n",
+            ),
+            "src/own/own.go:3",
+        ),
+        (
+            "c",
+            "plugin.c",
+            "#include \"own/own.h\"\n\nvoid hello(request_t *request) {\n    store_delete(\"a\");\n    answer_textf(request, \"a\");\n}\n",
+            (
+                "own/own.h",
+                "#include \"supervisor.h\"\n#include \"store.h\"\n",
+            ),
+            "src/own/own.h:2",
+        ),
+    ] {
+        if !can_build(language) {
+            continue;
+        }
+        let author = Author::with_project(language);
+        author.edit("rails/plugin.toml", "store = \"counts the calls\"\n", "");
+        author.write(&format!("rails/src/{file}"), source);
+        fs::create_dir(author.path("rails/src/own")).unwrap();
+        author.write(&format!("rails/src/{}", part.0), part.1);
+        let built = author.run_in("rails", "build").fails();
+        let expected = format!(
+            "error: `store` is used in {place}, but [capabilities] in plugin.toml does not ask for it: add `store = \"why\"`\n"
+        );
+        assert!(built.err.ends_with(&expected), "{}", built.err);
+    }
+}
+
 /// The bundler cannot see which parts of the SDK such a source uses.
 #[test]
 fn a_bundle_with_more_than_the_plugin_asks_for_says_what_to_do() {
