@@ -129,7 +129,7 @@ test("each step of an update calls the function of its name", async () => {
     status = { running: "1.0", committed: true, ...wrong };
     await assert.rejects(provider.status(), Error, JSON.stringify(wrong));
   }
-  assert.throws(() => provideOsUpdates({ status() {}, ...steps, commit: undefined }), /no function `commit`/);
+  assert.throws(() => provideOsUpdates({ status() {}, ...steps, commit: undefined }), /no object with a function `commit`/);
   assert.throws(() => provideOsUpdates(undefined), /`status`/);
 });
 
@@ -140,7 +140,7 @@ test("a function shows which device this is, and its error is a text", async () 
   };
   await assert.rejects(provideIdentify(dark).identify(), (error) => error === "there is no LED \ufffd");
   await assert.rejects(provideIdentify(() => undefinedFunction()).identify(), ReferenceError);
-  assert.throws(() => provideIdentify(undefined), /`identify` with a function/);
+  assert.throws(() => provideIdentify(undefined), /`identify` with a name under which the plugin exports no function/);
 });
 
 test("a boot configuration is read, compared and written, and what the interface does not take is refused", async () => {
@@ -169,7 +169,7 @@ test("a boot configuration is read, compared and written, and what the interface
   }
   settings = [{ name: "HOST_CONFIG_a", value: 1 }];
   await assert.rejects(provider.get(), TypeError);
-  assert.throws(() => provideBootConfig({ get() {}, compare() {} }), /`boot-config` .* no function `set`/);
+  assert.throws(() => provideBootConfig({ get() {}, compare() {} }), /`boot-config` .* no object with a function `set`/);
 });
 
 test("a proxy is configured, and an error says whether a value or the provider is to blame", async () => {
@@ -211,5 +211,5 @@ test("a proxy is configured, and an error says whether a value or the provider i
   }
   state = undefined;
   await assert.rejects(provider.get(), TypeError);
-  assert.throws(() => provideProxyRedirector({ ...functions, apply: undefined }), /no function `apply`/);
+  assert.throws(() => provideProxyRedirector({ ...functions, apply: undefined }), /no object with a function `apply`/);
 });
