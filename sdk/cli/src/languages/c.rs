@@ -133,7 +133,7 @@ pub(crate) fn build(project: &ProjectFolder, output: &Output) -> Result<PathBuf>
     if let Err(error) = toolchain::compile(&mut command) {
         signatures::check_linkage(project, folder)?;
         // A header below may include one of the SDK.
-        let anywhere = read(&files_anywhere(project, "h"));
+        let anywhere = SyntaxTree::read_all(&files_anywhere(project, "h"), Grammar::C);
         capability_use::check(project, capability_uses(folder, &anywhere))?;
         return Err(error);
     }
@@ -194,14 +194,8 @@ fn check_sources(project: &ProjectFolder, main: &Path, folder: &Path) -> Result<
 
 /// Reads the headers and sources in a folder.
 fn sources(folder: &Path) -> Result<Vec<SyntaxTree>> {
-    Ok(read(
-        &[files_in(folder, "h")?, files_in(folder, "c")?].concat(),
-    ))
-}
-
-fn read(files: &[PathBuf]) -> Vec<SyntaxTree> {
-    let sources = files.iter().map(|file| SyntaxTree::read(file, Grammar::C));
-    sources.collect()
+    let files = [files_in(folder, "h")?, files_in(folder, "c")?].concat();
+    Ok(SyntaxTree::read_all(&files, Grammar::C))
 }
 
 /// Returns the functions of sources. A macro may define a function, so any word may be the name of one; the listed ones are

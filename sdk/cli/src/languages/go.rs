@@ -77,7 +77,7 @@ pub(crate) fn build(project: &ProjectFolder, output: &Output) -> Result<PathBuf>
         project.name()
     );
     let package = source.parent().unwrap_or(&project.path);
-    let sources = read(&files(package, || go(output))?);
+    let sources = SyntaxTree::read_all(&files(package, || go(output))?, Grammar::Go);
     let functions = functions(&sources);
     source_functions::check(project, &source, &functions)?;
     typed_actions::check(project, provider_uses(&sources))?;
@@ -127,7 +127,7 @@ pub(crate) fn build(project: &ProjectFolder, output: &Output) -> Result<PathBuf>
         .arg(package);
     if let Err(error) = toolchain::compile(&mut command) {
         // Packages below may use capabilities too, but the build need not contain each.
-        let anywhere = read(&files_anywhere(project, "go"));
+        let anywhere = SyntaxTree::read_all(&files_anywhere(project, "go"), Grammar::Go);
         capability_use::check(project, capability_uses(&anywhere))?;
         return Err(error);
     }
@@ -160,11 +160,6 @@ fn files(package: &Path, go: impl FnOnce() -> Result<Command>) -> Result<Vec<Pat
         files.retain(|file| !ignored.contains(&name(file).as_str()));
     }
     Ok(files)
-}
-
-fn read(files: &[PathBuf]) -> Vec<SyntaxTree> {
-    let sources = files.iter().map(|file| SyntaxTree::read(file, Grammar::Go));
-    sources.collect()
 }
 
 /// Returns Go's own command, for the target of plugins.
@@ -318,7 +313,8 @@ mod tests {
 
     /// Reads a package as if Go could not list its files.
     fn read_all(package: &Path) -> Vec<SyntaxTree> {
-        read(&files(package, || Ok(Command::new("false"))).unwrap())
+        let files = files(package, || Ok(Command::new("false"))).unwrap();
+        SyntaxTree::read_all(&files, Grammar::Go)
     }
 
     #[test]

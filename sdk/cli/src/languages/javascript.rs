@@ -70,7 +70,7 @@ pub(super) fn build(
     let main = imports::read(&source);
     source_functions::check(project, &source, &exports::functions(&main))?;
     typed_actions::check(project, imports::provider_uses(&main))?;
-    let sources = imports::sources(&source);
+    let sources = imports::with_imports(main);
     let mut uses = imports::capability_uses(&sources);
     uses.extend(random_uses::of_crypto(&sources));
     capability_use::check(project, uses)?;

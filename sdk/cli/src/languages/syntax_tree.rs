@@ -56,6 +56,12 @@ impl SyntaxTree {
         Self::read_within(file, grammar, PATIENCE)
     }
 
+    /// Reads several files.
+    pub(super) fn read_all(files: &[PathBuf], grammar: Grammar) -> Vec<Self> {
+        let trees = files.iter().map(|file| Self::read(file, grammar));
+        trees.collect()
+    }
+
     fn read_within(file: &Path, grammar: Grammar, patience: Duration) -> Self {
         let text = std::fs::read_to_string(file).unwrap_or_default();
         let mut parser = Parser::new();

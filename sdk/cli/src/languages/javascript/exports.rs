@@ -13,8 +13,8 @@ const DECLARATIONS: &str = "
     ]) @statement";
 /// Names of a list, and the name of a module.
 const NAMES: &str = "
-    (export_statement (export_clause (export_specifier name: (_) @name) @specifier)) @statement
-    (export_statement (export_clause (export_specifier alias: (_) @name) @specifier)) @statement
+    (export_statement
+        (export_clause (export_specifier name: (_) @name alias: (_)? @alias) @specifier)) @statement
     (export_statement (namespace_export (_) @name)) @statement";
 /// What exports names that only the bundler can find: parts of a value, and all names of another module.
 const OTHERS: &str = r#"
@@ -30,13 +30,10 @@ pub(super) fn functions(source: &SyntaxTree) -> SourceFunctions {
             functions.add(name.text);
         }
     }
-    for [statement, specifier, name] in source.matches(NAMES, ["statement", "specifier", "name"]) {
+    let names = ["statement", "specifier", "name", "alias"];
+    for [statement, specifier, name, alias] in source.matches(NAMES, names) {
         let is_type = has_keyword(statement, "type") || has_keyword(specifier, "type");
-        let is_renamed = specifier.is_some_and(|specifier| {
-            let alias = specifier.node.child_by_field_name("alias");
-            alias.is_some() && alias != name.map(|name| name.node)
-        });
-        if let Some(name) = name.filter(|_| !is_type && !is_renamed) {
+        if let Some(name) = alias.or(name).filter(|_| !is_type) {
             functions.add(name.text.trim_matches(['"', '\'']));
         }
     }

@@ -49,21 +49,26 @@ pub(super) fn read(file: &Path) -> SyntaxTree {
     SyntaxTree::read(file, grammar)
 }
 
-/// Reads the main source, and the project's files that it imports, directly or not.
-pub(super) fn sources(main: &Path) -> Vec<SyntaxTree> {
-    let mut sources: Vec<SyntaxTree> = Vec::new();
-    let mut next = vec![main.to_owned()];
+/// Returns the main source, and reads the project's files that it imports, directly or not.
+pub(super) fn with_imports(main: SyntaxTree) -> Vec<SyntaxTree> {
+    let mut next = imported_files(&main);
+    let mut sources = vec![main];
     while let Some(file) = next.pop() {
-        if sources.iter().any(|source| source.file == file) {
-            continue;
+        if sources.iter().all(|source| source.file != file) {
+            let source = read(&file);
+            next.extend(imported_files(&source));
+            sources.push(source);
         }
-        let source = read(&file);
-        let modules = source.find(MODULES).map(|module| module.text);
-        let of_project = modules.filter(|module| module.starts_with('.'));
-        next.extend(of_project.filter_map(|module| imported_file(&file, module)));
-        sources.push(source);
     }
     sources
+}
+
+/// Returns the project's files that a source imports.
+fn imported_files(source: &SyntaxTree) -> Vec<PathBuf> {
+    let modules = source.find(MODULES).map(|module| module.text);
+    let of_project = modules.filter(|module| module.starts_with('.'));
+    let files = of_project.filter_map(|module| imported_file(&source.file, module));
+    files.collect()
 }
 
 /// Returns the capabilities that sources use by the SDK's names. A name that is only imported is not used: the bundle does
@@ -195,7 +200,8 @@ mod tests {
         for (name, text) in files {
             std::fs::write(folder.path().join(name), text).unwrap();
         }
-        let uses = capability_uses(&sources(&folder.path().join("plugin.js"))).into_iter();
+        let uses =
+            capability_uses(&with_imports(read(&folder.path().join("plugin.js")))).into_iter();
         uses.map(|used| {
             let file = used.file.file_name().unwrap();
             (
@@ -298,7 +304,7 @@ mod tests {
             ("export { type led } from \"supervisor-sdk\";", &[]),
         ] {
             std::fs::write(&file, text).unwrap();
-            let uses = capability_uses(&sources(&file)).into_iter();
+            let uses = capability_uses(&with_imports(read(&file))).into_iter();
             let found: Vec<_> = uses.map(|used| used.capability).collect();
             assert_eq!(found, expected, "{text}");
         }
@@ -312,7 +318,7 @@ mod tests {
         std::fs::write(&main, "import { a } from \"./lib/a\";").unwrap();
         let other = "import type { B } from \"../plugin\";\nimport \"../lib/./a\";";
         std::fs::write(folder.path().join("lib/a.ts"), other).unwrap();
-        let files: Vec<_> = sources(&main)
+        let files: Vec<_> = with_imports(read(&main))
             .into_iter()
             .map(|source| source.file)
             .collect();
