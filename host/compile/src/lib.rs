@@ -117,7 +117,8 @@ fn read_functions(
     bytes: u64,
     most: usize,
 ) -> anyhow::Result<Arc<EarlierFunctions>> {
-    let mut stored = Vec::new();
+    // The caller is the cache, which has measured them; reading them into less space would copy them several times.
+    let mut stored = Vec::with_capacity(usize::try_from(bytes)?);
     input
         .take(bytes)
         .read_to_end(&mut stored)

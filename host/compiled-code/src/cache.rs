@@ -3,7 +3,6 @@
 use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
 use confinement::Report;
@@ -38,8 +37,8 @@ struct SharedCache {
     /// Turns to compile plugins; turns to compile services.
     plugins: Semaphore,
     services: Semaphore,
-    /// Whether compilations take over functions from earlier ones.
-    reuses_functions: AtomicBool,
+    /// From how many bytes of a component on its compilation takes over functions from earlier ones; never if not set.
+    reuses_functions_from: OnceLock<usize>,
     /// Whether nothing is compiled if a wall around the compiler is missing; called each time.
     requires_confinement: OnceLock<Box<dyn Fn() -> bool + Send + Sync>>,
     /// The walls around the compiler when it last ran.
@@ -115,7 +114,7 @@ impl Cache {
                 plugins: turns(),
                 services: turns(),
                 limits,
-                reuses_functions: AtomicBool::new(false),
+                reuses_functions_from: OnceLock::new(),
                 requires_confinement: OnceLock::new(),
                 walls: Mutex::default(),
                 kept: Mutex::default(),
@@ -124,13 +123,13 @@ impl Cache {
         })
     }
 
-    /// Makes compilations take over the functions that earlier ones have translated, which saves more than half of the time
-    /// if a component in Python has changed a little. The price is space in the folder, and trust: a
-    /// component that takes control of the compiler determines the code of later ones. So this is for developers, whose
-    /// components are all their own.
+    /// Makes compilations of components with at least `size` bytes ([`LARGE_COMPONENT`](crate::LARGE_COMPONENT)) take over
+    /// the functions that earlier ones have translated, which saves more than half of the time if a component in Python has
+    /// changed a little. The price is space in the folder, and trust: a component that takes control of the compiler
+    /// determines the code of later ones. So this is for developers, whose components are all their own. Can be set once.
     #[must_use]
-    pub fn reusing_functions(self) -> Cache {
-        self.shared.reuses_functions.store(true, Ordering::Relaxed);
+    pub fn reusing_functions_from(self, size: usize) -> Cache {
+        let _ = self.shared.reuses_functions_from.set(size);
         self
     }
 
@@ -328,7 +327,9 @@ async fn compile(
     let begun = std::time::Instant::now();
     let mut output = UnfinishedFile::create(&cache.folder, &cache.key, &stem)?;
     let mut functions = None;
-    if cache.reuses_functions.load(Ordering::Relaxed) {
+    if let Some(size) = cache.reuses_functions_from.get()
+        && wasm.len() >= *size
+    {
         functions = Some(Functions::open(&cache.folder, &cache.key, profile).await?);
     }
     let compiler = Compiler {

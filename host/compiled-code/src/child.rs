@@ -143,7 +143,7 @@ pub(crate) async fn compile(
         .process_group(0)
         .kill_on_drop(true);
     let mut child = spawn(command).await.map_err(not_run)?;
-    let (Some(mut stdin), Some(stdout), Some(stderr)) =
+    let (Some(stdin), Some(stdout), Some(stderr)) =
         (child.stdin.take(), child.stdout.take(), child.stderr.take())
     else {
         return Err(not_run(std::io::Error::other("its pipes are missing")));
@@ -159,13 +159,12 @@ pub(crate) async fn compile(
             // A child that refuses early closes its end: its message is the error, not this. One that gets only a part
             // finds no component after it.
             let sent = match known {
-                Some(known) => known.send(&mut stdin).await,
-                None => Ok(()),
+                Some(known) => known.send(stdin).await,
+                None => Ok(stdin),
             };
-            if sent.is_ok() {
+            if let Ok(mut stdin) = sent {
                 let _ = stdin.write_all(wasm).await;
             }
-            drop(stdin);
         };
         let receive = async {
             match new {

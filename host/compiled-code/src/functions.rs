@@ -5,10 +5,11 @@
 //! same folder, and removed with the least recently used of them.
 
 use std::fs::File;
+use std::io::{self, Read as _};
+use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::time::SystemTime;
 
-use tokio::io::AsyncReadExt as _;
 use tokio::process::ChildStdin;
 
 use crate::code_key::CodeKey;
@@ -16,6 +17,10 @@ use crate::entries::UnfinishedFile;
 use crate::source::settings;
 use crate::{CompileError, Profile, entries};
 
+/// From this size on, in bytes, a component is large: it contains an interpreter or a language's runtime, whose functions
+/// take seconds to compile. Passing the functions of earlier compilations to the compiler takes as long as compiling a
+/// smaller one.
+pub const LARGE_COMPONENT: usize = 1 << 20;
 /// The most bytes of known functions that a compilation gets. An interpreter of Python has 29 MB.
 const MOST_KNOWN: u64 = 192 << 20;
 /// The most bytes of new functions that a compilation returns.
@@ -95,15 +100,24 @@ impl KnownFunctions {
         self.files.iter().map(|(_, size)| size).sum()
     }
 
-    /// Writes all of them to the compiler.
-    pub(crate) async fn send(&mut self, compiler: &mut ChildStdin) -> std::io::Result<()> {
-        for (file, size) in self.files.drain(..) {
-            let mut file = tokio::fs::File::from_std(file).take(size);
-            let sent = tokio::io::copy(&mut file, compiler).await?;
-            if sent < size {
-                return Err(std::io::ErrorKind::UnexpectedEof.into());
-            }
+    /// Writes all of them to the compiler, in a thread that may wait: there, the kernel copies from the files to the pipe,
+    /// and otherwise each few kilobytes would take two changes of threads.
+    pub(crate) async fn send(&mut self, compiler: ChildStdin) -> io::Result<ChildStdin> {
+        let files = std::mem::take(&mut self.files);
+        if files.is_empty() {
+            return Ok(compiler);
         }
-        Ok(())
+        let mut pipe = File::from(compiler.into_owned_fd()?);
+        let send = move || {
+            for (file, size) in files {
+                let sent = io::copy(&mut file.take(size), &mut pipe)?;
+                if sent < size {
+                    return Err(io::ErrorKind::UnexpectedEof.into());
+                }
+            }
+            Ok::<_, io::Error>(OwnedFd::from(pipe))
+        };
+        let pipe = tokio::task::spawn_blocking(send).await??;
+        ChildStdin::from_std(pipe.into())
     }
 }

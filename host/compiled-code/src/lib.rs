@@ -30,6 +30,7 @@ pub use code_digest::{CodeDigest, Digests, digest};
 pub use entries::check;
 pub use error::{CheckError, CompileError};
 pub use function_list::FunctionList;
+pub use functions::LARGE_COMPONENT;
 pub use profile::{Profile, UnknownProfile};
 pub use settings::{
     Memory, PLUGIN_MEMORY, PLUGIN_PARTS, PluginParts, Proposal, Settings, WASMTIME,

@@ -886,7 +886,7 @@ async fn a_later_component_takes_over_the_functions_of_an_earlier_one_and_compil
         expected.push(fs::read(file).unwrap());
     }
     let script = recording_compiler();
-    let cache = script.cache(Limits::default()).reusing_functions();
+    let cache = script.cache(Limits::default()).reusing_functions_from(0);
     for (number, expected) in [(1, &expected[0]), (2, &expected[1])] {
         let wasm = component_with_library(number);
         let file = compiled(&cache, &wasm, Profile::Plugin).await.unwrap();
@@ -906,7 +906,7 @@ async fn a_later_component_takes_over_the_functions_of_an_earlier_one_and_compil
 #[tokio::test]
 async fn functions_that_are_damaged_or_from_elsewhere_are_not_reused() {
     let script = recording_compiler();
-    let cache = script.cache(Limits::default()).reusing_functions();
+    let cache = script.cache(Limits::default()).reusing_functions_from(0);
     let wasm = component_with_library(1);
     compiled(&cache, &wasm, Profile::Plugin).await.unwrap();
     let files = function_files(script.folder.path());
@@ -926,7 +926,7 @@ async fn functions_that_are_damaged_or_from_elsewhere_are_not_reused() {
 
     // The name of another folder's file, whose key is another.
     let elsewhere = recording_compiler();
-    let other = elsewhere.cache(Limits::default()).reusing_functions();
+    let other = elsewhere.cache(Limits::default()).reusing_functions_from(0);
     compiled(&other, &wasm, Profile::Plugin).await.unwrap();
     let brought = function_files(elsewhere.folder.path()).remove(0);
     fs::remove_file(file).unwrap();
@@ -948,6 +948,19 @@ async fn a_cache_that_does_not_reuse_functions_neither_gives_nor_keeps_any() {
     assert!(function_files(script.folder.path()).is_empty());
 }
 
+#[tokio::test]
+async fn small_components_are_compiled_without_the_functions_of_others() {
+    let script = recording_compiler();
+    let (small, large) = (component(1), component_with_library(1));
+    let from = large.len() / 2;
+    assert!(small.len() < from, "{} {from}", small.len());
+    let cache = script.cache(Limits::default()).reusing_functions_from(from);
+    for wasm in [&small, &large, &component(2)] {
+        compiled(&cache, wasm, Profile::Plugin).await.unwrap();
+    }
+    assert_eq!(functions_given(&script), [None, Some(0), None]);
+}
+
 /// A component can take control of the compiler, which then says what it likes about its output.
 #[tokio::test]
 async fn a_compiler_that_lies_about_its_output_fills_neither_the_memory_nor_the_disk() {
@@ -963,7 +976,7 @@ async fn a_compiler_that_lies_about_its_output_fills_neither_the_memory_nor_the_
         (r"printf '\3\0\0\0\0\0\0\0abc'; yes", false),
     ] {
         let script = Script::new(&format!("cat > /dev/null; {output}"));
-        let cache = script.cache(limits.clone()).reusing_functions();
+        let cache = script.cache(limits.clone()).reusing_functions_from(0);
         let outcome = compiled(&cache, &component(1), Profile::Plugin).await;
         assert_eq!(outcome.is_ok(), is_file, "{output}: {outcome:?}");
         let files = fs::read_dir(script.folder.path().join("compiled")).unwrap();

@@ -30,7 +30,7 @@ pub(crate) fn cache(
     let limits = Limits::for_board(memory_of_board());
     let mut cache = Cache::new(folder.join("compiled"), &configuration.compiler, limits)?;
     if configuration.allow_unpinned {
-        cache = cache.reusing_functions();
+        cache = cache.reusing_functions_from(compiled_code::LARGE_COMPONENT);
     }
     let rule = Arc::clone(rule);
     Ok(cache.requiring_confinement(move || rule.is_required()))

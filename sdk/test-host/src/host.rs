@@ -162,8 +162,8 @@ impl Host {
         self
     }
 
-    /// Compiles only those functions of a plugin that no plugin with the same folder of compiled code had before: for
-    /// plugins that are all the author's own ([`compiled_code::Cache::reusing_functions`]).
+    /// Compiles only those functions of a large plugin that no plugin with the same folder of compiled code had before: for
+    /// plugins that are all the author's own ([`compiled_code::Cache::reusing_functions_from`]).
     #[must_use]
     pub fn reuse_functions(mut self) -> Self {
         self.reuses_functions = true;

@@ -57,7 +57,7 @@ impl Host {
             compiled_code::Limits::default(),
         )?;
         let cache = if self.reuses_functions {
-            cache.reusing_functions()
+            cache.reusing_functions_from(compiled_code::LARGE_COMPONENT)
         } else {
             cache
         };
