@@ -136,7 +136,9 @@ async fn a_plugin_is_installed_updated_refused_and_removed() {
 #[tokio::test]
 async fn only_a_device_of_developers_takes_functions_over_from_one_component_to_another() {
     for (flags, is_developers) in [(&["--allow-unpinned"][..], true), (&[], false)] {
-        let component = never_compiled(&greeter());
+        let mut component = never_compiled(&greeter());
+        // Only large components take functions over.
+        plugin_manifest::append_section(&mut component, "padding", &vec![0; 1 << 20]);
         let digest = hex::encode(Sha256::digest(&component));
         let policy = format!("{GRANTS}sha256 = [\"{digest}\"]\n");
         let (device, folder) = device(&policy, flags).await;
