@@ -131,14 +131,20 @@ async fn a_plugin_is_installed_updated_refused_and_removed() {
     assert_eq!(names(&uploads), [] as [&str; 0]);
 }
 
+/// Returns a section with a module of 1 MiB that nothing uses: only large components take functions over.
+fn large_module() -> Vec<u8> {
+    let data = "x".repeat(1 << 20);
+    let component = wat::parse_str(format!("(component (core module (data {data:?})))")).unwrap();
+    component[plugin_manifest::COMPONENT.len()..].to_vec()
+}
+
 /// Each component of a device that is not for development is compiled as a whole: one that takes control of the compiler
 /// could otherwise determine the code of others.
 #[tokio::test]
 async fn only_a_device_of_developers_takes_functions_over_from_one_component_to_another() {
     for (flags, is_developers) in [(&["--allow-unpinned"][..], true), (&[], false)] {
         let mut component = never_compiled(&greeter());
-        // Only large components take functions over.
-        plugin_manifest::append_section(&mut component, "padding", &vec![0; 1 << 20]);
+        component.extend(large_module());
         let digest = hex::encode(Sha256::digest(&component));
         let policy = format!("{GRANTS}sha256 = [\"{digest}\"]\n");
         let (device, folder) = device(&policy, flags).await;
