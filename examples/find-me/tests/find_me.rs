@@ -1,4 +1,4 @@
-use plugin_test_host::{Host, build};
+use plugin_test_host::{EmbeddedHost, Host, build};
 use serde_json::json;
 
 const POLICY: &str = "[plugins.led-blink]\ngrants = [\"led\"]\n[plugins.find-me]\ngrants = [\"device\", \"identify\"]";
@@ -16,9 +16,8 @@ async fn the_stock_plugin_shows_the_device_for_every_caller() {
         .plugin(stock())
         .plugin(build(env!("CARGO_MANIFEST_DIR")))
         .policy(POLICY)
-        .led("ACT", 7, 255)
-        .start()
-        .await;
+        .led("ACT", 7, 255);
+    let host = EmbeddedHost::new(host).start().await;
     // From now on the clock jumps ahead whenever all tasks are idle.
     tokio::time::pause();
     let begun = tokio::time::Instant::now();

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use plugin_test_host::{BootConfigError, Host, Identity, RunningHost, build};
+use supervisor_testing::{Host, Identity, RunningHost, build};
 
 const POLICY: &str = include_str!("../../../packaging/policy.toml");
 const STOCK: &str = "gpu_mem=64\nkernel=u-boot.bin\n[pi4]\narm_boost=1\n";
@@ -68,7 +68,7 @@ gpu_mem=16
     ];
     let settings: Vec<_> = settings
         .iter()
-        .map(|(name, value)| (name.as_str(), value.as_str()))
+        .map(|setting| (setting.name.as_str(), setting.value.as_str()))
         .collect();
     assert_eq!(settings, expected);
 
@@ -110,5 +110,5 @@ async fn a_key_that_decides_what_is_booted_is_refused_with_all_else() {
 async fn other_boards_have_no_such_file() {
     let host = host("qemux86-64").start().await;
     let refused = host.compare_boot_config(&[]).await.unwrap_err();
-    assert_eq!(refused, BootConfigError::Unavailable);
+    assert_eq!(refused, "no plugin of this device writes the boot configuration of its board");
 }

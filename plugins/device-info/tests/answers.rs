@@ -1,4 +1,4 @@
-use plugin_test_host::{Host, Identity, RunningHost, build};
+use supervisor_testing::{Host, Identity, RunningHost, build};
 use serde_json::json;
 
 const POLICY: &str = "[plugins.device-info]\ngrants = [\"device\"]";

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use http::Request;
-use plugin_test_host::{Answer, Host, Identity, RunningHost, build};
+use supervisor_testing::{Answer, Host, Identity, RunningHost, build};
 use serde_json::{Value, json};
 
 const PATH: &str = "/v1/device/host-config";
@@ -75,7 +75,7 @@ async fn a_host_without_a_proxy_has_its_name_alone() {
     // The default name is the beginning of the device's uuid.
     fs::remove_file(path(&host, "etc/hostname")).unwrap();
     assert_eq!(network(&host).await, json!({ "hostname": "0123456" }));
-    assert_eq!(host.update_locks_taken(), (0, 0));
+    assert_eq!(host.update_locks_taken().await, (0, 0));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -86,8 +86,8 @@ async fn all_of_it_is_set_at_once_and_shown_as_it_was_set() {
         json!({ "hostname": "gate-2", "proxy": proxy(), "dns": true }),
     )
     .await;
-    assert_eq!(host.update_locks_taken(), (1, 0), "one lock for both");
-    assert!(!host.update_locks_are_held());
+    assert_eq!(host.update_locks_taken().await, (1, 0), "one lock for both");
+    assert!(!host.update_locks_are_held().await);
     let expected = json!({
         "proxy": {
             "ip": "10.2.2.2", "port": "1080", "type": "socks5", "login": "bob",
@@ -172,7 +172,7 @@ async fn each_part_is_reset_by_each_of_the_empty_values() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_change_without_effect_takes_no_lock() {
     let host = named().await;
-    host.hold_update_lock("Lockfile exists for appId: 1, service: main");
+    host.hold_update_lock("Lockfile exists for appId: 1, service: main").await;
     for network in [
         json!({}),
         json!({ "dns": true }),
@@ -184,7 +184,7 @@ async fn a_change_without_effect_takes_no_lock() {
     ] {
         set(&host, network).await;
     }
-    assert_eq!(host.update_locks_taken(), (0, 0));
+    assert_eq!(host.update_locks_taken().await, (0, 0));
     assert_eq!(file(&host, CONFIGURATION), None);
 }
 
@@ -195,11 +195,11 @@ async fn without_the_grant_no_force_overrides_an_update_lock() {
     let host = host().policy(policy).file("etc/hostname", "gate\n");
     let host = host.start().await;
     let message = "Lockfile exists for appId: 1, service: main";
-    host.hold_update_lock(message);
+    host.hold_update_lock(message).await;
     let forced = json!({ "hostname": "other", "force": true });
     assert_eq!(patch(&host, forced).await, (423, message.to_owned()));
     assert_eq!(network(&host).await, json!({ "hostname": "gate" }));
-    host.release_update_lock();
+    host.release_update_lock().await;
     set(&host, json!({ "hostname": "other", "force": true })).await;
 }
 
@@ -207,7 +207,7 @@ async fn without_the_grant_no_force_overrides_an_update_lock() {
 async fn an_update_lock_is_respected_and_force_overrides_it_in_either_place() {
     let host = named().await;
     let message = "Lockfile exists for appId: 1, service: main";
-    host.hold_update_lock(message);
+    host.hold_update_lock(message).await;
     for network in [
         json!({ "hostname": "other" }),
         json!({ "proxy": proxy() }),
@@ -222,11 +222,11 @@ async fn an_update_lock_is_respected_and_force_overrides_it_in_either_place() {
     set(&host, json!({ "hostname": "other", "force": true })).await;
     let body = json!({ "network": { "proxy": proxy() }, "force": "on" });
     assert_eq!(host.patch(PATH, body).await.status, 200);
-    assert_eq!(host.update_locks_taken(), (2, 2));
+    assert_eq!(host.update_locks_taken().await, (2, 2));
     assert_eq!(network(&host).await["hostname"], "other");
-    host.release_update_lock();
+    host.release_update_lock().await;
     set(&host, json!({ "hostname": "free" })).await;
-    assert_eq!(host.update_locks_taken(), (3, 2));
+    assert_eq!(host.update_locks_taken().await, (3, 2));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -256,7 +256,7 @@ async fn errors_are_text_and_nothing_is_written() {
         assert_eq!(status, 400, "{text}");
         assert!(text.starts_with(expected), "{text}");
     }
-    assert_eq!(host.update_locks_taken(), (0, 0));
+    assert_eq!(host.update_locks_taken().await, (0, 0));
     assert_eq!(network(&host).await, json!({ "hostname": "gate" }));
     assert_eq!(file(&host, CONFIGURATION), None);
 }
@@ -348,17 +348,17 @@ async fn the_host_reads_its_files_again_after_a_change_unless_it_watches_them() 
     let restarts = ["platform-proxy-config.service", "redsocks.service"];
     let host = named().await;
     set(&host, json!({ "hostname": "other" })).await;
-    assert_eq!(host.restarted_units(), [""; 0]);
+    assert_eq!(host.restarted_units().await, [""; 0]);
     set(&host, json!({ "proxy": proxy() })).await;
-    assert_eq!(host.restarted_units(), restarts);
+    assert_eq!(host.restarted_units().await, restarts);
     set(&host, json!({ "proxy": { "noProxy": [] } })).await;
     set(&host, json!({ "proxy": null })).await;
-    assert_eq!(host.restarted_units(), restarts.repeat(3));
+    assert_eq!(host.restarted_units().await, restarts.repeat(3));
 
     let host = self::host()
         .unit("redsocks-conf.target", "loaded", "active", "active")
         .start()
         .await;
     set(&host, json!({ "proxy": proxy() })).await;
-    assert_eq!(host.restarted_units(), [""; 0]);
+    assert_eq!(host.restarted_units().await, [""; 0]);
 }

@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use plugin_test_host::{Host, RunningHost, build};
+use supervisor_testing::{Host, RunningHost, build};
 use serde_json::{Value, json};
 
 async fn host() -> RunningHost {

@@ -105,9 +105,9 @@ mod tests {
 
     #[test]
     fn the_description_has_the_schemas_of_what_is_answered() {
-        let mut schemas = plugin_test_host::schemas();
+        let mut schemas = supervisor_testing::schemas();
         schemas.subschema_for::<Tags>();
         schemas.subschema_for::<QueuedAnswer>();
-        plugin_test_host::assert_described(include_str!("../openapi.json"), schemas);
+        supervisor_testing::assert_described(include_str!("../openapi.json"), schemas);
     }
 }

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use plugin_test_host::{Answer, Cloud, CloudRefusal, Host, RunningHost, build};
+use plugin_test_host::{Answer, Cloud, CloudRefusal, EmbeddedHost, Host, RunningHost, build};
 use serde_json::{Value, json};
 
 const POLICY: &str = "[plugins.tags]\ngrants = [\"cloud\"]\nrecords = [\"device_tag\"]";
@@ -52,8 +52,8 @@ async fn with(rows: Result<Vec<Value>, CloudRefusal>) -> (RunningHost, TagCloud)
     };
     let host = Host::new()
         .plugin(build(env!("CARGO_MANIFEST_DIR")))
-        .policy(POLICY)
-        .cloud(fake.clone());
+        .policy(POLICY);
+    let host = EmbeddedHost::new(host).cloud(fake.clone());
     (host.start().await, fake)
 }
 
@@ -184,10 +184,8 @@ async fn the_policy_says_which_records_are_reached() {
     };
     let host = Host::new()
         .plugin(build(env!("CARGO_MANIFEST_DIR")))
-        .policy("[plugins.tags]\ngrants = [\"cloud\"]\nrecords = [\"device\"]")
-        .cloud(fake)
-        .start()
-        .await;
+        .policy("[plugins.tags]\ngrants = [\"cloud\"]\nrecords = [\"device\"]");
+    let host = EmbeddedHost::new(host).cloud(fake).start().await;
     let (status, message) = failure(&host.get("/v2/device/tags").await);
     assert_eq!(status, 500);
     assert!(message.contains("`device_tag`"), "{message}");

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use plugin_test_host::{Host, build};
+use supervisor_testing::{Host, build};
 use serde_json::json;
 
 const POLICY: &str = r#"

@@ -18,11 +18,11 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result, anyhow};
 use plugin_manifest::{Action, FormError, Manifest};
-use plugin_test_host::{CallFilter, Host, Identity};
+use plugin_test_host::{CallFilter, UnitName};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
+use supervisor_testing::{Host, Identity};
 
-use crate::fake_cloud::FakeCloud;
 use actions::ActionAnswers;
 pub(crate) use actions::{OtherPlugins, RecordedCall};
 pub(crate) use answers::{CallRecords, GrantSource};
@@ -261,7 +261,7 @@ impl DeviceFile {
         })
     }
 
-    /// Creates a host with such a device, whose journal command is written into `folder`.
+    /// Describes such a device, whose journal command is written into `folder`.
     ///
     /// # Errors
     /// The name of a unit is invalid, or a file cannot be written.
@@ -285,9 +285,9 @@ impl DeviceFile {
             host = host.led(name, led.brightness, led.max);
         }
         for (name, unit) in &self.units {
-            host = host
-                .try_unit(name, &unit.load, &unit.active, &unit.sub)
+            name.parse::<UnitName>()
                 .context("the table `units` is invalid")?;
+            host = host.unit(name, &unit.load, &unit.active, &unit.sub);
         }
         for (request, exchange) in &self.http {
             host = exchange.add_to(host, request);
@@ -311,7 +311,11 @@ impl DeviceFile {
             host = host.journal_program(journal.program(folder)?);
         }
         if let Some(records) = &self.cloud {
-            host = host.cloud(FakeCloud::new(records.clone()));
+            // Also a cloud without any records is one.
+            host = host.cloud_records("device", Vec::new());
+            for (kind, rows) in records {
+                host = host.cloud_records(kind, rows.clone());
+            }
         }
         let mut plugins = toml::Table::new();
         plugins.insert(plugin.to_owned(), self.config.clone().into());

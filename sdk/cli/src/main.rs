@@ -13,7 +13,6 @@ mod component;
 mod component_imports;
 mod device;
 mod device_file;
-mod fake_cloud;
 mod files;
 mod json_text;
 mod languages;

@@ -11,15 +11,33 @@ use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
 use plugins::{
-    ApiError, ApiResponse, AppLocks, DeviceApi, HeldLocks, HostName, HostNameError, HttpClient,
-    HttpError, HttpResponse, LocksError, OutgoingRequest, PluginApiRequest,
+    ApiError, ApiResponse, AppLocks, Device, DeviceApi, HeldLocks, HostName, HostNameError,
+    HttpClient, HttpError, HttpResponse, Identity, LocksError, OutgoingRequest, PluginApiRequest,
 };
+use serde_json::Value;
+use supervisor_testing::HttpError as TestHttpError;
+use supervisor_testing::protocol::HttpExchange;
+
+/// The device itself.
+pub(crate) struct FakeDevice {
+    pub(crate) identity: Identity,
+    pub(crate) state: Value,
+}
+
+impl Device for FakeDevice {
+    fn identity(&self) -> Identity {
+        self.identity.clone()
+    }
+
+    fn state(&self) -> Value {
+        self.state.clone()
+    }
+}
 
 /// How long a device waits for the whole answer of another host.
 const ANSWER_WITHIN: Duration = Duration::from_secs(60);
 
 /// The capability `http`: other hosts with prepared answers.
-#[derive(Default)]
 pub(crate) struct FakeHttp(BTreeMap<String, FakeExchange>);
 
 /// What becomes of a request, after this time.
@@ -29,19 +47,21 @@ struct FakeExchange {
 }
 
 impl FakeHttp {
-    pub(crate) fn add(
-        &mut self,
-        request: &str,
-        delay: Duration,
-        outcome: Result<(u16, Vec<u8>), HttpError>,
-    ) {
-        let outcome = outcome.map(|(status, body)| HttpResponse {
-            status,
-            headers: Vec::new(),
-            body,
+    pub(crate) fn new(exchanges: Vec<HttpExchange>) -> FakeHttp {
+        let exchanges = exchanges.into_iter().map(|exchange| {
+            let outcome = match exchange.outcome {
+                Ok((status, body)) => Ok(HttpResponse {
+                    status,
+                    headers: Vec::new(),
+                    body,
+                }),
+                Err(TestHttpError::Unreachable(why)) => Err(HttpError::Unreachable(why)),
+                Err(TestHttpError::TooLarge(why)) => Err(HttpError::TooLarge(why)),
+            };
+            let delay = exchange.delay;
+            (exchange.request, FakeExchange { delay, outcome })
         });
-        let exchange = FakeExchange { delay, outcome };
-        self.0.insert(request.to_owned(), exchange);
+        FakeHttp(exchanges.collect())
     }
 }
 
@@ -133,28 +153,14 @@ impl HostName for FakeHostName {
     }
 }
 
-/// The capability `api`: the answers that the test has prepared for requests.
-#[derive(Default)]
-pub(crate) struct FakeApi {
-    answers: BTreeMap<String, (u16, Vec<u8>)>,
-}
-
-impl FakeApi {
-    /// `request` is the method and the path.
-    pub(crate) fn add(&mut self, request: &str, status: u16, body: Vec<u8>) {
-        self.answers.insert(request.to_owned(), (status, body));
-    }
-}
+/// The capability `api`: the answers (status and body) that the test has prepared for requests (method and path).
+pub(crate) struct FakeApi(pub(crate) BTreeMap<String, (u16, Vec<u8>)>);
 
 impl DeviceApi for FakeApi {
     fn send(&self, call: PluginApiRequest) -> BoxFuture<'_, Result<ApiResponse, ApiError>> {
         let request = format!("{} {}", call.request.method(), call.request.uri().path());
         let not_found = || (404, b"{\"status\":\"failed\"}".to_vec());
-        let (status, body) = self
-            .answers
-            .get(&request)
-            .cloned()
-            .unwrap_or_else(not_found);
+        let (status, body) = self.0.get(&request).cloned().unwrap_or_else(not_found);
         let answer = ApiResponse {
             status,
             content_type: Some("application/json".to_owned()),
@@ -184,20 +190,24 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn another_host_answers_after_its_time_and_a_device_waits_for_a_minute() {
-        let down = HttpError::Unreachable("it is down".to_owned());
+        let why = || "it is down".to_owned();
+        let down = HttpError::Unreachable(why());
+        let large = HttpError::TooLarge(why());
         let late = HttpError::Unreachable("there was no answer within 60 s".to_owned());
         for (seconds, outcome, expected, waited) in [
             (0, Ok(()), Ok(200), 0),
             (60, Ok(()), Ok(200), 60),
             (61, Ok(()), Err(late.clone()), 60),
             (u64::MAX, Ok(()), Err(late), 60),
-            (5, Err(down.clone()), Err(down), 5),
+            (5, Err(TestHttpError::Unreachable(why())), Err(down), 5),
+            (5, Err(TestHttpError::TooLarge(why())), Err(large), 5),
         ] {
-            let mut http = FakeHttp::default();
             let url = "https://api.acme.example/now";
-            let outcome = outcome.map(|()| (200, Vec::new()));
-            let delay = Duration::from_secs(seconds);
-            http.add(&format!("GET {url}"), delay, outcome);
+            let http = FakeHttp::new(vec![HttpExchange {
+                request: format!("GET {url}"),
+                delay: Duration::from_secs(seconds),
+                outcome: outcome.map(|()| (200, Vec::new())),
+            }]);
             let begun = Instant::now();
             let answer = http.send(request(url)).await;
             assert_eq!(answer.map(|answer| answer.status), expected, "{seconds}");

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
-use http::{Method, Request, Response, StatusCode};
+use http::{Request, Response, StatusCode};
 use http_body_util::{BodyExt as _, Full};
 use os::{Action, Rehearsal, SimulatedGpio, SimulatedI2c};
 use parking_lot::MutexGuard;
@@ -57,43 +57,23 @@ impl RunningHost {
 
     /// Calls `POST path` with a JSON body.
     pub async fn post(&self, path: &str, body: Value) -> Answer {
-        self.send_json(Method::POST, path, &body).await
-    }
-
-    /// Calls `PATCH path` with a JSON body.
-    pub async fn patch(&self, path: &str, body: Value) -> Answer {
-        self.send_json(Method::PATCH, path, &body).await
-    }
-
-    async fn send_json(&self, method: Method, path: &str, body: &Value) -> Answer {
-        let request = Request::builder().method(method).uri(path);
-        let request = request.header("content-type", "application/json");
+        let request = Request::post(path).header("content-type", "application/json");
         self.send(request.body(body.to_string())).await
     }
 
-    /// Makes any call whose body is text or bytes, and reads the answer to its end.
+    /// Makes a call whose body is text or bytes, for a caller with the device's key, and reads the answer to its end.
     ///
     /// # Panics
     /// If the request is not valid, or the answer ends early.
     pub async fn send<B: Into<bytes::Bytes>>(&self, request: http::Result<Request<B>>) -> Answer {
-        self.send_by(CallerScope::DeviceKey, request).await
-    }
-
-    /// Like [`Self::send`], for a caller with this scope instead of one with the device's key.
-    ///
-    /// # Panics
-    /// Those of [`Self::send`].
-    pub async fn send_by<B: Into<bytes::Bytes>>(
-        &self,
-        caller: CallerScope,
-        request: http::Result<Request<B>>,
-    ) -> Answer {
         let request = request.unwrap_or_else(|error| panic!("no request: {error}"));
-        let request = request.map(|body| Full::new(body.into()));
-        whole(self.call_by(caller, request).await).await
+        match self.try_send_by(CallerScope::DeviceKey, request).await {
+            Ok(answer) => answer,
+            Err(error) => panic!("{error:#}"),
+        }
     }
 
-    /// Like [`Self::send_by`], for programs.
+    /// Like [`Self::send`], for a caller with this scope, and for programs.
     ///
     /// # Errors
     /// If the answer ends early.
@@ -103,20 +83,17 @@ impl RunningHost {
         request: Request<B>,
     ) -> Result<Answer> {
         let request = request.map(|body| Full::new(body.into()));
-        try_whole(self.call_by(caller, request).await).await
+        let (parts, body) = self.call_by(caller, request).await.into_parts();
+        let body = body.collect().await.context("failed to read the answer")?;
+        Ok(Answer {
+            status: parts.status,
+            headers: parts.headers,
+            body: body.to_bytes(),
+        })
     }
 
-    /// Makes a call with a body of any kind, for a caller with the device's key; the answer's body arrives as the
-    /// plugin writes it.
-    pub async fn call<B>(&self, request: Request<B>) -> Response<Body>
-    where
-        B: http_body::Body<Data = bytes::Bytes> + Send + 'static,
-        B::Error: std::fmt::Display,
-    {
-        self.call_by(CallerScope::DeviceKey, request).await
-    }
-
-    /// Like [`Self::call`], for a caller with this scope.
+    /// Makes a call with a body of any kind, for a caller with this scope; the answer's body arrives as the plugin writes
+    /// it.
     pub async fn call_by<B>(&self, caller: CallerScope, request: Request<B>) -> Response<Body>
     where
         B: http_body::Body<Data = bytes::Bytes> + Send + 'static,
@@ -142,23 +119,6 @@ impl RunningHost {
             .into_iter()
             .filter_map(restarted)
             .collect()
-    }
-
-    /// Reads the brightness of the LED.
-    ///
-    /// # Panics
-    /// If there is no such LED.
-    #[must_use]
-    #[track_caller]
-    pub fn led(&self, name: &str) -> u32 {
-        let deadline = Instant::now() + PATIENCE;
-        loop {
-            if let Some(brightness) = self.led_now(name) {
-                return brightness;
-            }
-            assert!(Instant::now() < deadline, "there is no LED `{name}`");
-            std::thread::yield_now();
-        }
     }
 
     /// Waits until the LED shows `brightness`.
@@ -309,24 +269,6 @@ impl RunningHost {
         self.plugins.shutdown().await;
         self.folder
     }
-}
-
-/// Reads the answer to its end.
-async fn whole(response: Response<Body>) -> Answer {
-    match try_whole(response).await {
-        Ok(answer) => answer,
-        Err(error) => panic!("{error:#}"),
-    }
-}
-
-async fn try_whole(response: Response<Body>) -> Result<Answer> {
-    let (parts, body) = response.into_parts();
-    let body = body.collect().await.context("failed to read the answer")?;
-    Ok(Answer {
-        status: parts.status,
-        headers: parts.headers,
-        body: body.to_bytes(),
-    })
 }
 
 fn bare(status: StatusCode) -> Response<Body> {

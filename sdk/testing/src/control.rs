@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 /// The version of the protocol; raised by each change here that matters to the other side.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 /// The host name of requests for plugins.
 pub const DEVICE: &str = "device";
 /// The host name of commands.
@@ -44,8 +44,9 @@ pub struct Setup {
     pub leds: Vec<(String, u32, u32)>,
     /// Each unit's name, and systemd's words for its load, active and sub state.
     pub units: Vec<[String; 4]>,
-    /// Service, path, interface and member of methods on the system bus, and the values that they return.
-    pub dbus: Vec<([String; 4], String)>,
+    /// Service, path, interface and member of methods on the system bus, and the values that they return or the name and
+    /// the message of an error.
+    pub dbus: Vec<([String; 4], Result<String, [String; 2]>)>,
     /// Each GPIO line's name, and whether the line is on.
     pub gpio: Vec<(String, bool)>,
     /// Bus, address and first registers of each chip on an I2C bus.

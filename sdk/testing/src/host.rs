@@ -16,6 +16,12 @@ pub struct Host {
     tool: Option<PathBuf>,
 }
 
+impl From<Host> for Setup {
+    fn from(host: Host) -> Setup {
+        host.setup
+    }
+}
+
 impl Default for Host {
     fn default() -> Self {
         Self::new()
@@ -173,7 +179,24 @@ impl Host {
         values: impl Into<String>,
     ) -> Self {
         let method = [service, path, interface, member].map(str::to_owned);
-        self.setup.dbus.push((method, values.into()));
+        self.setup.dbus.push((method, Ok(values.into())));
+        self
+    }
+
+    /// Makes a method of a service on the system bus answer with the error that has this name of D-Bus, such as
+    /// `org.acme.Error.Busy`, and this message.
+    #[must_use]
+    pub fn dbus_error(
+        mut self,
+        service: &str,
+        path: &str,
+        interface: &str,
+        member: &str,
+        error: [&str; 2],
+    ) -> Self {
+        let method = [service, path, interface, member].map(str::to_owned);
+        let error = error.map(str::to_owned);
+        self.setup.dbus.push((method, Err(error)));
         self
     }
 

@@ -323,8 +323,9 @@ impl RunningHost {
         self.tool.root.clone()
     }
 
-    /// Stops everything that runs in the background, as the supervisor does when it is stopped.
-    pub async fn stop(self) {
+    /// Stops everything that runs in the background, as the supervisor does when it is stopped. The device's files exist
+    /// until this is dropped.
+    pub async fn stop(&self) {
         self.ask(&Command::Stop).await
     }
 }

@@ -15,13 +15,12 @@ use axum::extract::Request;
 use axum::response::{IntoResponse as _, Response};
 use http::{StatusCode, header};
 use plugin_test_host::protocol::{ProxyAnswer, ProxyError};
-use plugin_test_host::{BootConfigError, CallerScope, Host, Identity, RunningHost};
+use plugin_test_host::{BootConfigError, CallerScope, EmbeddedHost, RunningHost};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use supervisor_testing::protocol::{
-    CALLER, Command, GpioState, HARNESS, HttpExchange, ProxyCall, Setup, StartOutcome, UpdateLocks,
-    VERSION,
+    CALLER, Command, GpioState, HARNESS, ProxyCall, Setup, StartOutcome, UpdateLocks, VERSION,
 };
 use supervisor_testing::{BootChange, BootSetting, OsCall};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
@@ -32,7 +31,6 @@ use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
 use crate::compiler;
-use crate::fake_cloud::FakeCloud;
 use crate::log_filter;
 use crate::output::has_colours;
 use drained_body::DrainedBody;
@@ -100,93 +98,8 @@ async fn start(line: &str) -> Result<RunningHost> {
     );
     let setup: Setup = serde_json::from_str(line).context("the device of the test is invalid")?;
     let cache = compiler::compiled_code_folder()?;
-    let host = host(setup)?
-        .compiler(compiler::program()?)
-        .code_cache(cache);
-    host.try_start().await
-}
-
-/// Creates the device that a test has defined.
-fn host(setup: Setup) -> Result<Host> {
-    let Setup {
-        version: _,
-        plugins,
-        policy,
-        configuration,
-        identity,
-        state,
-        leds,
-        units,
-        dbus,
-        gpio,
-        i2c,
-        files,
-        http,
-        api,
-        journal_program,
-        cloud,
-        pinned_by_policy,
-        developer_mode,
-    } = setup;
-    let mut host = Host::new()
-        .policy(policy)
-        .configuration(configuration)
-        .device(Identity {
-            uuid: identity.uuid,
-            name: identity.name,
-            device_type: identity.device_type,
-            arch: identity.arch,
-        })
-        .device_state(state);
-    for plugin in plugins {
-        host = host.plugin(plugin);
-    }
-    for (name, brightness, max) in leds {
-        host = host.led(&name, brightness, max);
-    }
-    for [name, load, active, sub] in units {
-        host = host.try_unit(&name, &load, &active, &sub)?;
-    }
-    for ([service, path, interface, member], values) in dbus {
-        host = host.dbus_answer(&service, &path, &interface, &member, values);
-    }
-    for (name, is_on) in gpio {
-        host = host.gpio_line(&name, is_on);
-    }
-    for (bus, address, registers) in i2c {
-        host = host.i2c_chip(&bus, address, &registers);
-    }
-    for (path, content) in files {
-        host = host.file(&path, content);
-    }
-    for HttpExchange {
-        request,
-        delay,
-        outcome,
-    } in http
-    {
-        let outcome = match outcome {
-            Ok(answer) => Ok(answer),
-            Err(error) => Err(same(&error)?),
-        };
-        host = host.http_outcome(&request, delay, outcome);
-    }
-    for (request, status, body) in api {
-        host = host.api_answer(&request, status, body);
-    }
-    if let Some(program) = journal_program {
-        host = host.journal_program(program);
-    }
-    if let Some(records) = cloud {
-        host = host.cloud(FakeCloud::new(records.into_iter().collect()));
-    }
-    if pinned_by_policy {
-        host = host.pinned_by_policy();
-    }
-    if developer_mode {
-        host = host.developer_mode();
-    }
-    Ok(host)
+    let host = EmbeddedHost::new(setup).compiler(compiler::program()?);
+    host.code_cache(cache).try_start().await
 }
 
 async fn answer(device: Device, request: Request) -> Response {
@@ -335,7 +248,7 @@ fn same<T: DeserializeOwned>(value: &impl Serialize) -> Result<T> {
 mod tests {
     use plugin_test_host::protocol as host_protocol;
     use plugins::CallerScope as HostsCaller;
-    use supervisor_testing::{CallerScope, HttpError, ProxyError as TestProxyError};
+    use supervisor_testing::{CallerScope, ProxyError as TestProxyError};
 
     use super::*;
 
@@ -354,21 +267,6 @@ mod tests {
     #[test]
     fn the_errors_and_calls_of_tests_are_those_of_the_host() {
         let why = || "why".to_owned();
-        for (written, expected) in [
-            (
-                HttpError::Unreachable(why()),
-                host_protocol::HttpError::Unreachable(why()),
-            ),
-            (
-                HttpError::TooLarge(why()),
-                host_protocol::HttpError::TooLarge(why()),
-            ),
-        ] {
-            assert_eq!(
-                same::<host_protocol::HttpError>(&written).unwrap(),
-                expected
-            );
-        }
         for (answered, expected) in [
             (
                 ProxyError::Unavailable(why()),

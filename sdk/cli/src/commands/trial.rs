@@ -6,7 +6,7 @@ use std::sync::Arc;
 use anyhow::{Context as _, Result, bail};
 use compiled_code::{Cache, CodeDigest, Limits, Profile};
 use plugin_manifest::{Manifest, glob, is_stock_plugin};
-use plugin_test_host::{ActionObserver, RunningHost};
+use plugin_test_host::{ActionObserver, EmbeddedHost, RunningHost};
 use plugins::{SourceFile, policy_refusals};
 use tempfile::TempDir;
 
@@ -190,11 +190,21 @@ impl Trial {
         };
         let records = self.records.clone();
         let answers = self.device.answers(&self.file, records, manifest, source);
-        let mut host = self
-            .device
-            .host(&manifest.name, self.scratch.path())?
+        let device = self.device.host(&manifest.name, self.scratch.path())?;
+        let device = device.plugin(&component.file);
+        let device = match policy {
+            TrialPolicy::Owner(_, policy) => device.policy(policy).pinned_by_policy(),
+            TrialPolicy::StockPlugin => device
+                .policy(self.device.policy(manifest, None))
+                .developer_mode(),
+            TrialPolicy::DeviceFile => {
+                let digest = compiled_code::digest(&component.wasm);
+                let policy = self.device.policy(manifest, Some(&digest));
+                device.policy(policy).pinned_by_policy().developer_mode()
+            }
+        };
+        let mut host = EmbeddedHost::new(device)
             .call_filter(answers)
-            .plugin(&component.file)
             .compiler(compiler::program()?)
             .code_cache(cache);
         if component.is_of_project {
@@ -207,18 +217,7 @@ impl Trial {
             Some(state) => state.clone(),
             None => self.scratch.path().join("device"),
         };
-        host = host.folder(&folder);
-        host = match policy {
-            TrialPolicy::Owner(_, policy) => host.policy(policy).pinned_by_policy(),
-            TrialPolicy::StockPlugin => host
-                .policy(self.device.policy(manifest, None))
-                .developer_mode(),
-            TrialPolicy::DeviceFile => {
-                let digest = compiled_code::digest(&component.wasm);
-                let policy = self.device.policy(manifest, Some(&digest));
-                host.policy(policy).pinned_by_policy().developer_mode()
-            }
-        };
+        let host = host.folder(&folder);
         host.try_start().await.map_err(|error| {
             anyhow::anyhow!(self.in_authors_paths(&folder, &format!("{error:#}"), component))
         })

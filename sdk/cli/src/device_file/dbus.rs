@@ -9,10 +9,10 @@
 //! ```
 
 use anyhow::{Context as _, Result};
-use plugin_test_host::Host;
 use plugin_test_host::protocol::text::LONGEST;
 use serde::Deserialize;
 use serde_json::Value;
+use supervisor_testing::Host;
 
 /// The longest name of an error, in bytes, according to the specification of D-Bus.
 const ERROR_NAME: usize = 255;

@@ -1,7 +1,7 @@
 //! GPIO lines and I2C chips of the device, in memory. Their names in `device.toml` are those that the plugin uses.
 
-use plugin_test_host::Host;
 use serde::Deserialize;
+use supervisor_testing::Host;
 
 /// The address of every chip: each is the only one on its bus.
 pub(crate) const I2C_ADDRESS: u8 = 0x48;

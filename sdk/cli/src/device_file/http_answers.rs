@@ -9,10 +9,9 @@
 
 use std::time::Duration;
 
-use plugin_test_host::Host;
-use plugin_test_host::protocol::HttpError;
 use plugin_test_host::protocol::text::LONGEST;
 use serde::Deserialize;
+use supervisor_testing::{Host, HttpError};
 
 /// An answer of the device's own API.
 #[derive(Debug, Deserialize)]

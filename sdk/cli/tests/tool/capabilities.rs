@@ -20,7 +20,7 @@ mod whole_numbers;
 use std::fs;
 
 use plugin_manifest::Manifest;
-use plugin_test_host::{Host, RunningHost};
+use plugin_test_host::{EmbeddedHost, Host, RunningHost};
 use serde_json::json;
 use tests::{PseudoTerminal, guest};
 
@@ -126,13 +126,14 @@ async fn start_beside_others(author: &Author, port: &str) -> RunningHost {
          \"platform-proxy-config.service\", \"redsocks.service\"]\n\
          files = [{{ host = \"mnt/boot/system-proxy\", guest = \"/system-proxy\", write = true, create = true }}]\n"
     );
-    Host::new()
+    let device = Host::new()
         .plugin(component)
         .plugin(guest("acme_rails"))
         .plugin(guest("led_blink"))
         .plugin(guest("proxy_redirector"))
         .policy(policy)
-        .led("ACT", 7, 255)
+        .led("ACT", 7, 255);
+    EmbeddedHost::new(device)
         // The tool has compiled the plugin a moment ago.
         .code_cache(compiled_code())
         .start()

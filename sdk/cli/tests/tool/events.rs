@@ -4,7 +4,8 @@
 use std::time::Duration;
 
 use plugin_test_host::{
-    GateVerdict, Host, InstalledRelease, PendingUpdate, PluginEvent, RunningHost, ServiceChange,
+    EmbeddedHost, GateVerdict, Host, InstalledRelease, PendingUpdate, PluginEvent, RunningHost,
+    ServiceChange,
 };
 use tests::guest;
 
@@ -295,14 +296,15 @@ async fn device(author: &Author, language: &str, source: &str, more: &str) -> Ru
     } else {
         ""
     };
-    Host::new()
+    let device = Host::new()
         .plugin(author.path("acme-rails/acme-rails.wasm"))
         .plugin(guest("rail_panel"))
-        .code_cache(compiled_code())
-        .reuse_functions()
         .policy(format!(
             "[plugins.acme-rails]\ngrants = [\"store\"{random}]\nevents = [\"services\", \"update-gate\", \"health-gate\"]\n{policy}"
-        ))
+        ));
+    EmbeddedHost::new(device)
+        .code_cache(compiled_code())
+        .reuse_functions()
         .start()
         .await
 }

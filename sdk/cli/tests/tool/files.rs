@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
-use plugin_test_host::Host;
+use plugin_test_host::{EmbeddedHost, Host};
 use serde_json::{Value, json};
 
 use crate::author::{Author, compiled_code};
@@ -165,7 +165,7 @@ files = [
     { host = "run/settings", guest = "/settings" },
 ]
 "#;
-    let host = Host::new()
+    let device = Host::new()
         .plugin(author.path("rails/rails.wasm"))
         .policy(policy)
         .file("/run/rails/5v", "on")
@@ -174,7 +174,8 @@ files = [
         .file("/run/rails/large", vec![b'a'; (1 << 20) + 1])
         .file("/run/rails/more/a", "")
         .file("/run/settings/b", "")
-        .file("/run/secret", "secret")
+        .file("/run/secret", "secret");
+    let host = EmbeddedHost::new(device)
         // The tool has compiled most of it for other tests.
         .code_cache(compiled_code())
         .reuse_functions()

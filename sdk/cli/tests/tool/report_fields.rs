@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use plugin_test_host::Host;
+use plugin_test_host::{EmbeddedHost, Host};
 use tests::guest;
 
 use crate::author::{Author, compiled_code};
@@ -60,9 +60,10 @@ async fn a_plugin_that_reports_at_events_is_never_without_its_fields() {
         "version = \"0.1.0\"\nevents = [\"start\", \"connection\"]",
     );
     author.run_in("rails", "build").succeeds();
-    let host = Host::new()
+    let device = Host::new()
         .plugin(author.path("rails/rails.wasm"))
-        .policy(POLICY)
+        .policy(POLICY);
+    let host = EmbeddedHost::new(device)
         // The tool has compiled most of it for other tests.
         .code_cache(compiled_code())
         .reuse_functions()

@@ -4,19 +4,21 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result, bail};
-use os::{Journal, Rehearsal};
+use os::{Journal, MethodError, Rehearsal, SimulatedGpio, SimulatedI2c, UnitState};
 use plugin_protocol::GuestRuntime;
 use plugin_runtime::{Resources, Runtime};
-use plugins::{HostServices, Manifest, Plugins, PluginsConfig};
+use plugins::{HostServices, Identity, Manifest, NoCloud, Plugins, PluginsConfig};
+use supervisor_testing::protocol::Setup;
 
-use super::{Host, Pins};
+use super::EmbeddedHost;
 use crate::action_observer::ObserveActions;
 use crate::call_filter::FilterCalls;
-use crate::fakes::{FakeHostName, FakeLocks};
+use crate::fake_cloud::FakeCloud;
+use crate::fakes::{FakeApi, FakeDevice, FakeHostName, FakeHttp, FakeLocks};
 use crate::running::{DeviceFolder, RunningHost};
 use crate::wrapped_runtime::WrappedRuntime;
 
-impl Host {
+impl EmbeddedHost {
     /// Loads the plugins.
     ///
     /// # Panics
@@ -28,7 +30,7 @@ impl Host {
         }
     }
 
-    /// Like [`Host::start`], for tests of reasons why a plugin does not load.
+    /// Like [`EmbeddedHost::start`], for tests of reasons why a plugin does not load.
     ///
     /// # Errors
     /// The text that a device's log would contain.
@@ -39,15 +41,16 @@ impl Host {
                 tempfile::tempdir().context("failed to create a temporary folder")?,
             ),
         };
-        self.fill(folder.path())?;
+        let setup = self.setup;
+        fill(folder.path(), &setup)?;
         let path = |name: &str| folder.path().join(name);
         let locks = Arc::<FakeLocks>::default();
-        let configuration: toml::Table = self
+        let mut configuration: toml::Table = setup
             .configuration
             .parse()
             .context("invalid configuration")?;
-        let plugin_config = match configuration.get("plugins") {
-            Some(toml::Value::Table(table)) => table.clone(),
+        let plugin_config = match configuration.remove("plugins") {
+            Some(toml::Value::Table(table)) => table,
             _ => toml::Table::new(),
         };
         let compiler = self.compiler.map_or_else(compiler, Ok)?;
@@ -63,12 +66,31 @@ impl Host {
         };
         let store = store::Store::open(&path("state"))?.store;
         let os = Arc::new(Rehearsal::new(path("root")));
-        for (name, state) in self.units {
-            os.set_unit(name, state);
+        for [name, load, active, sub] in setup.units {
+            os.set_unit(name.parse()?, UnitState::new(&load, &active, &sub));
         }
-        for (method, answer) in self.methods {
-            os.answer_method(method, answer);
+        for (method, answer) in setup.dbus {
+            let refused = |[name, message]: [String; 2]| MethodError::Refused { name, message };
+            os.answer_method(method, answer.map_err(refused));
         }
+        let gpio = SimulatedGpio::default();
+        for (name, is_on) in setup.gpio {
+            gpio.add(&name, is_on);
+        }
+        let i2c = SimulatedI2c::default();
+        for (bus, address, registers) in setup.i2c {
+            i2c.add(&bus, address);
+            // The chip exists: it was just added.
+            let _ = i2c.set(&bus, address, 0, &registers);
+        }
+        let cloud = match (self.cloud, setup.cloud) {
+            (Some(cloud), _) => cloud,
+            (None, Some(records)) => Arc::new(FakeCloud::new(records)),
+            (None, None) => Arc::new(NoCloud),
+        };
+        let answers = setup.api.into_iter();
+        let answers = answers.map(|(request, status, body)| (request, (status, body)));
+        let identity = setup.identity;
         let runtime = Runtime::new(Resources {
             slots: plugins::DEFAULT_SLOTS,
             memory: 128 << 20,
@@ -88,25 +110,36 @@ impl Host {
             plugin_dirs: vec![path("plugins")],
             policy: path("policy.toml"),
             stock_plugins: path("stock-plugins.toml"),
-            allow_unpinned: self.is_developers,
+            allow_unpinned: setup.developer_mode,
             cache,
             state_dir: path("state"),
             host_root: path("root"),
             plugin_config,
             services: HostServices {
                 data: Arc::new(store),
-                device: Arc::new(self.device),
-                cloud: self.cloud,
+                device: Arc::new(FakeDevice {
+                    identity: Identity {
+                        uuid: identity.uuid,
+                        name: identity.name,
+                        device_type: identity.device_type,
+                        arch: identity.arch,
+                    },
+                    state: setup.state,
+                }),
+                cloud,
                 os: os.clone(),
                 locks: locks.clone(),
                 host_name: Arc::new(FakeHostName {
                     file: path("root/etc/hostname"),
                 }),
-                journal: Journal::new(self.journal_program, path("root")),
-                http: Arc::new(self.http),
-                api: Arc::new(self.api),
-                gpio: Arc::new(self.gpio.clone()),
-                i2c: Arc::new(self.i2c.clone()),
+                journal: Journal::new(
+                    setup.journal_program.unwrap_or_else(|| "journalctl".into()),
+                    path("root"),
+                ),
+                http: Arc::new(FakeHttp::new(setup.http)),
+                api: Arc::new(FakeApi(answers.collect())),
+                gpio: Arc::new(gpio.clone()),
+                i2c: Arc::new(i2c.clone()),
             },
             core_routes: Vec::new(),
             board_memory: 1 << 30,
@@ -120,53 +153,54 @@ impl Host {
         Ok(RunningHost {
             plugins,
             os,
-            gpio: self.gpio,
-            i2c: self.i2c,
+            gpio,
+            i2c,
             locks,
             folder,
         })
     }
+}
 
-    /// Writes the files of the device: plugins, their policy, LEDs, and those of the host.
-    fn fill(&self, folder: &Path) -> Result<()> {
-        let plugins = folder.join("plugins");
-        // The plugins of an earlier host do not belong to this one.
-        if plugins.exists() {
-            std::fs::remove_dir_all(&plugins)?;
-        }
-        std::fs::create_dir_all(&plugins)?;
-        for component in &self.components {
-            let name = component
-                .file_name()
-                .context("a plugin's file has a name")?;
-            std::fs::copy(component, plugins.join(name))
-                .with_context(|| format!("cannot copy `{}`", component.display()))?;
-        }
-        std::fs::write(folder.join("policy.toml"), &self.policy)?;
-        let stock = match self.pins {
-            Pins::StockList => stock_plugins(&self.components)?,
-            Pins::Policy => String::new(),
-        };
-        std::fs::write(folder.join("stock-plugins.toml"), stock)?;
-        for (name, brightness, max) in &self.leds {
-            let led = below(&folder.join("root/sys/class/leds"), name)
-                .with_context(|| format!("`{name}` is not the name of an LED"))?;
-            std::fs::create_dir_all(&led)?;
-            std::fs::write(led.join("brightness"), format!("{brightness}\n"))?;
-            std::fs::write(led.join("max_brightness"), format!("{max}\n"))?;
-            std::fs::write(led.join("trigger"), "[none] timer heartbeat\n")?;
-        }
-        for (file, content) in &self.files {
-            let file = below(&folder.join("root"), file.trim_start_matches('/'))
-                .with_context(|| format!("`{file}` is not a path on a device"))?;
-            if let Some(parent) = file.parent() {
-                std::fs::create_dir_all(parent)?;
-            }
-            std::fs::write(&file, content)
-                .with_context(|| format!("cannot write `{}`", file.display()))?;
-        }
-        Ok(())
+/// Writes the files of the device: plugins, their policy, LEDs, and those of the host.
+fn fill(folder: &Path, setup: &Setup) -> Result<()> {
+    let plugins = folder.join("plugins");
+    // The plugins of an earlier host do not belong to this one.
+    if plugins.exists() {
+        std::fs::remove_dir_all(&plugins)?;
     }
+    std::fs::create_dir_all(&plugins)?;
+    for component in &setup.plugins {
+        let name = component
+            .file_name()
+            .context("a plugin's file has a name")?;
+        std::fs::copy(component, plugins.join(name))
+            .with_context(|| format!("cannot copy `{}`", component.display()))?;
+    }
+    std::fs::write(folder.join("policy.toml"), &setup.policy)?;
+    let stock = if setup.pinned_by_policy {
+        String::new()
+    } else {
+        stock_plugins(&setup.plugins)?
+    };
+    std::fs::write(folder.join("stock-plugins.toml"), stock)?;
+    for (name, brightness, max) in &setup.leds {
+        let led = below(&folder.join("root/sys/class/leds"), name)
+            .with_context(|| format!("`{name}` is not the name of an LED"))?;
+        std::fs::create_dir_all(&led)?;
+        std::fs::write(led.join("brightness"), format!("{brightness}\n"))?;
+        std::fs::write(led.join("max_brightness"), format!("{max}\n"))?;
+        std::fs::write(led.join("trigger"), "[none] timer heartbeat\n")?;
+    }
+    for (file, content) in &setup.files {
+        let file = below(&folder.join("root"), file.trim_start_matches('/'))
+            .with_context(|| format!("`{file}` is not a path on a device"))?;
+        if let Some(parent) = file.parent() {
+            std::fs::create_dir_all(parent)?;
+        }
+        std::fs::write(&file, content)
+            .with_context(|| format!("cannot write `{}`", file.display()))?;
+    }
+    Ok(())
 }
 
 /// Returns a path below `folder`; `None` if it is outside of it, or is the folder itself. The description of a device may

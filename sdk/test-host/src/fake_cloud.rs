@@ -1,11 +1,11 @@
-//! The cloud of a device on which a plugin is tried.
+//! The cloud of a device on which a plugin is tried, with the records that the description of the device has.
 
 use std::collections::BTreeMap;
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
-use plugin_test_host::{Cloud, CloudRefusal};
+use plugins::{Cloud, CloudRefusal};
 use serde_json::{Map, Value};
 
 /// A cloud that has these rows, and stores what plugins set.
@@ -15,9 +15,9 @@ pub(crate) struct FakeCloud {
 
 impl FakeCloud {
     /// Creates a cloud with these rows for each kind of record.
-    pub(crate) fn new(records: BTreeMap<String, Vec<Map<String, Value>>>) -> FakeCloud {
+    pub(crate) fn new(records: Vec<(String, Vec<Map<String, Value>>)>) -> FakeCloud {
         FakeCloud {
-            records: Mutex::new(records),
+            records: Mutex::new(records.into_iter().collect()),
         }
     }
 }
