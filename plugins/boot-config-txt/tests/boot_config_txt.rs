@@ -110,5 +110,8 @@ async fn a_key_that_decides_what_is_booted_is_refused_with_all_else() {
 async fn other_boards_have_no_such_file() {
     let host = host("qemux86-64").start().await;
     let refused = host.compare_boot_config(&[]).await.unwrap_err();
-    assert_eq!(refused, "no plugin of this device writes the boot configuration of its board");
+    assert_eq!(
+        refused,
+        "no plugin of this device writes the boot configuration of its board"
+    );
 }

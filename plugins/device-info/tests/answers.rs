@@ -1,5 +1,5 @@
-use supervisor_testing::{Host, Identity, RunningHost, build};
 use serde_json::json;
+use supervisor_testing::{Host, Identity, RunningHost, build};
 
 const POLICY: &str = "[plugins.device-info]\ngrants = [\"device\"]";
 

@@ -5,8 +5,8 @@ use std::fs;
 use std::path::PathBuf;
 
 use http::Request;
-use supervisor_testing::{Answer, Host, Identity, RunningHost, build};
 use serde_json::{Value, json};
+use supervisor_testing::{Answer, Host, Identity, RunningHost, build};
 
 const PATH: &str = "/v1/device/host-config";
 const POLICY: &str = include_str!("../../../packaging/policy.toml");
@@ -172,7 +172,8 @@ async fn each_part_is_reset_by_each_of_the_empty_values() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_change_without_effect_takes_no_lock() {
     let host = named().await;
-    host.hold_update_lock("Lockfile exists for appId: 1, service: main").await;
+    host.hold_update_lock("Lockfile exists for appId: 1, service: main")
+        .await;
     for network in [
         json!({}),
         json!({ "dns": true }),

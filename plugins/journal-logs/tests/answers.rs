@@ -5,8 +5,8 @@
 
 use std::path::Path;
 
-use supervisor_testing::{Host, RunningHost, build};
 use serde_json::{Value, json};
+use supervisor_testing::{Host, RunningHost, build};
 
 async fn host() -> RunningHost {
     let program = "../../host/os/tests/programs/print-arguments";

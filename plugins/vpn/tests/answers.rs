@@ -2,8 +2,8 @@
 
 use std::fs;
 
-use supervisor_testing::{Host, build};
 use serde_json::json;
+use supervisor_testing::{Host, build};
 
 const POLICY: &str = r#"
     [plugins.vpn]

@@ -44,9 +44,8 @@ pub struct Setup {
     pub leds: Vec<(String, u32, u32)>,
     /// Each unit's name, and systemd's words for its load, active and sub state.
     pub units: Vec<[String; 4]>,
-    /// Service, path, interface and member of methods on the system bus, and the values that they return or the name and
-    /// the message of an error.
-    pub dbus: Vec<([String; 4], Result<String, [String; 2]>)>,
+    /// Methods on the system bus.
+    pub dbus: Vec<DbusMethod>,
     /// Each GPIO line's name, and whether the line is on.
     pub gpio: Vec<(String, bool)>,
     /// Bus, address and first registers of each chip on an I2C bus.
@@ -65,6 +64,15 @@ pub struct Setup {
     pub pinned_by_policy: bool,
     /// Whether failures are answered as in developer mode.
     pub developer_mode: bool,
+}
+
+/// A method on the system bus.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct DbusMethod {
+    /// Its service, path, interface and member.
+    pub names: [String; 4],
+    /// The values that it returns, or the name and the message of its error.
+    pub answer: Result<String, [String; 2]>,
 }
 
 /// A request to another host.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::Result;
 use serde_json::{Map, Value};
 
-use crate::control::{HttpError, HttpExchange, Identity, Setup, VERSION};
+use crate::control::{DbusMethod, HttpError, HttpExchange, Identity, Setup, VERSION};
 use crate::running::RunningHost;
 use crate::tool;
 
@@ -171,15 +171,19 @@ impl Host {
     /// `wit/dbus.wit`). Other methods do not exist.
     #[must_use]
     pub fn dbus_answer(
-        mut self,
+        self,
         service: &str,
         path: &str,
         interface: &str,
         member: &str,
         values: impl Into<String>,
     ) -> Self {
-        let method = [service, path, interface, member].map(str::to_owned);
-        self.setup.dbus.push((method, Ok(values.into())));
+        self.dbus_method([service, path, interface, member], Ok(values.into()))
+    }
+
+    fn dbus_method(mut self, names: [&str; 4], answer: Result<String, [String; 2]>) -> Self {
+        let names = names.map(str::to_owned);
+        self.setup.dbus.push(DbusMethod { names, answer });
         self
     }
 
@@ -187,17 +191,15 @@ impl Host {
     /// `org.acme.Error.Busy`, and this message.
     #[must_use]
     pub fn dbus_error(
-        mut self,
+        self,
         service: &str,
         path: &str,
         interface: &str,
         member: &str,
         error: [&str; 2],
     ) -> Self {
-        let method = [service, path, interface, member].map(str::to_owned);
         let error = error.map(str::to_owned);
-        self.setup.dbus.push((method, Err(error)));
-        self
+        self.dbus_method([service, path, interface, member], Err(error))
     }
 
     /// Adds a GPIO line with this name on the chip `simulated`, which is on or off. It behaves like a line with

@@ -39,7 +39,7 @@ pub use running::RunningHost;
 #[doc(hidden)]
 pub mod protocol {
     pub use crate::control::{
-        CALLER, Command, DEVICE, GpioState, HARNESS, HttpExchange, ProxyCall, Setup, StartOutcome,
-        UpdateLocks, VERSION,
+        CALLER, Command, DEVICE, DbusMethod, GpioState, HARNESS, HttpExchange, ProxyCall, Setup,
+        StartOutcome, UpdateLocks, VERSION,
     };
 }

@@ -8,7 +8,7 @@ use os::{Journal, MethodError, Rehearsal, SimulatedGpio, SimulatedI2c, UnitState
 use plugin_protocol::GuestRuntime;
 use plugin_runtime::{Resources, Runtime};
 use plugins::{HostServices, Identity, Manifest, NoCloud, Plugins, PluginsConfig};
-use supervisor_testing::protocol::Setup;
+use supervisor_testing::protocol::{DbusMethod, Setup};
 
 use super::EmbeddedHost;
 use crate::action_observer::ObserveActions;
@@ -69,9 +69,9 @@ impl EmbeddedHost {
         for [name, load, active, sub] in setup.units {
             os.set_unit(name.parse()?, UnitState::new(&load, &active, &sub));
         }
-        for (method, answer) in setup.dbus {
+        for DbusMethod { names, answer } in setup.dbus {
             let refused = |[name, message]: [String; 2]| MethodError::Refused { name, message };
-            os.answer_method(method, answer.map_err(refused));
+            os.answer_method(names, answer.map_err(refused));
         }
         let gpio = SimulatedGpio::default();
         for (name, is_on) in setup.gpio {

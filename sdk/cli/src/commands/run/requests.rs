@@ -9,6 +9,7 @@ use axum::response::{IntoResponse as _, Response};
 use http::{Method, Request, StatusCode};
 use http_body::Body as _;
 use plugin_manifest::match_path;
+use plugin_test_host::CallerScope;
 use plugin_test_host::protocol::CallUsage;
 use request_site::ForeignSite;
 use tokio::sync::RwLock;
@@ -97,7 +98,11 @@ impl Requests {
             device.identify.start(&device.host);
             return StatusCode::OK.into_response();
         }
-        device.host.call(request).await.map(Body::new)
+        device
+            .host
+            .call_by(CallerScope::DeviceKey, request)
+            .await
+            .map(Body::new)
     }
 }
 
