@@ -32,7 +32,7 @@ pub use plugins::{
     InstalledRelease, OsCall, OsStatus, OsUpdateError, PendingUpdate, PluginEvent,
     PluginMetricValue, Postponement, ServiceChange, TargetProgress,
 };
-pub use running::{DeviceFolder, RunningHost};
+pub use running::RunningHost;
 pub use supervisor_testing::{
     Answer, BuiltPlugin, Host, build, try_build_plugin_without_variables,
 };

@@ -31,7 +31,7 @@ pub struct RunningHost {
 }
 
 /// The folder of the device's files.
-pub enum DeviceFolder {
+pub(crate) enum DeviceFolder {
     /// A temporary folder, which is removed when this is dropped.
     Temporary(tempfile::TempDir),
     /// A folder that stays.
@@ -40,8 +40,7 @@ pub enum DeviceFolder {
 
 impl DeviceFolder {
     /// Returns the folder's path.
-    #[must_use]
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         match self {
             DeviceFolder::Temporary(folder) => folder.path(),
             DeviceFolder::Kept(folder) => folder,
@@ -262,12 +261,10 @@ impl RunningHost {
         self.folder.path().join("root")
     }
 
-    /// Stops everything that runs in the background, as the supervisor does when it is stopped. The device's files
-    /// exist until the returned value is dropped.
-    #[must_use = "the device's files go with it"]
-    pub async fn stop(self) -> DeviceFolder {
+    /// Stops everything that runs in the background, as the supervisor does when it is stopped. The device's files exist
+    /// until this is dropped.
+    pub async fn stop(&self) {
         self.plugins.shutdown().await;
-        self.folder
     }
 }
 

@@ -109,7 +109,7 @@ async fn findings(arguments: &Check, component: &Component) -> Result<Findings> 
                     let what = "the policy allows what it asks for";
                     findings.passed.push(what.to_owned());
                 }
-                drop(host.stop().await);
+                host.stop().await;
                 if let Some(file) = Trial::native_code(component).await? {
                     let code = NativeCode::read(&file, &component.wasm)?;
                     findings.passed.extend(code.lines(compiled_in));

@@ -7,8 +7,9 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Context as _, Result, anyhow, ensure};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::Request;
@@ -25,7 +26,6 @@ use supervisor_testing::protocol::{
 use supervisor_testing::{BootChange, BootSetting, OsCall};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
 use tokio::net::UnixListener;
-use tokio::sync::RwLock;
 use tracing::Level;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
@@ -38,8 +38,12 @@ use drained_body::DrainedBody;
 /// The maximum length of a command, in bytes.
 const COMMAND: usize = 16 << 20;
 
-/// The device, until the test stops it.
-type Device = Arc<RwLock<Option<RunningHost>>>;
+/// The device of the test.
+struct TestDevice {
+    host: RunningHost,
+    /// Whether the test has stopped it.
+    is_stopped: AtomicBool,
+}
 
 pub(crate) async fn run(socket: &Path) -> Result<ExitCode> {
     if std::env::var_os("RUST_LOG").is_some() {
@@ -54,8 +58,8 @@ pub(crate) async fn run(socket: &Path) -> Result<ExitCode> {
     let mut input = BufReader::new(tokio::io::stdin());
     let mut line = String::new();
     input.read_line(&mut line).await?;
-    let device = match start(&line).await {
-        Ok(device) => device,
+    let host = match start(&line).await {
+        Ok(host) => host,
         Err(error) => {
             say(&StartOutcome::Failed(format!("{error:#}")))?;
             return Ok(ExitCode::FAILURE);
@@ -63,23 +67,24 @@ pub(crate) async fn run(socket: &Path) -> Result<ExitCode> {
     };
     let listener = UnixListener::bind(socket)
         .with_context(|| format!("cannot listen at `{}`", socket.display()))?;
-    say(&StartOutcome::Ready {
-        root: device.root(),
-    })?;
-    let device: Device = Arc::new(RwLock::new(Some(device)));
+    say(&StartOutcome::Ready { root: host.root() })?;
+    let device = Arc::new(TestDevice {
+        host,
+        is_stopped: AtomicBool::new(false),
+    });
     let router = Router::new().fallback({
         let device = Arc::clone(&device);
-        move |request| answer(Arc::clone(&device), request)
+        move |request| {
+            let device = Arc::clone(&device);
+            async move { device.answer(request).await }
+        }
     });
     let mut rest = Vec::new();
     tokio::select! {
         ended = async { axum::serve(listener, router).await } => ended?,
         ended = input.read_to_end(&mut rest) => drop(ended?),
     }
-    let last = device.write().await.take();
-    if let Some(host) = last {
-        drop(host.stop().await);
-    }
+    device.host.stop().await;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -102,48 +107,45 @@ async fn start(line: &str) -> Result<RunningHost> {
     host.code_cache(cache).try_start().await
 }
 
-async fn answer(device: Device, request: Request) -> Response {
-    let is_command = request
-        .headers()
-        .get(header::HOST)
-        .is_some_and(|host| host == HARNESS);
-    let answered = if is_command {
-        command(&device, request).await
-    } else {
-        call(&device, request).await
-    };
-    answered.unwrap_or_else(|error| (StatusCode::BAD_REQUEST, format!("{error:#}")).into_response())
+impl TestDevice {
+    async fn answer(&self, request: Request) -> Response {
+        let is_command = request
+            .headers()
+            .get(header::HOST)
+            .is_some_and(|host| host == HARNESS);
+        let answered = if self.is_stopped.load(SeqCst) {
+            Err(anyhow!("the device has been stopped"))
+        } else if is_command {
+            self.command(request).await
+        } else {
+            call(&self.host, request).await
+        };
+        answered
+            .unwrap_or_else(|error| (StatusCode::BAD_REQUEST, format!("{error:#}")).into_response())
+    }
+
+    async fn command(&self, request: Request) -> Result<Response> {
+        let body = axum::body::to_bytes(request.into_body(), COMMAND).await?;
+        let command: Command = serde_json::from_slice(&body).context("no such command")?;
+        if command == Command::Stop {
+            self.is_stopped.store(true, SeqCst);
+        }
+        carry_out(&self.host, command).await
+    }
 }
 
 /// Sends a request to a plugin.
-async fn call(device: &Device, mut request: Request) -> Result<Response> {
+async fn call(host: &RunningHost, mut request: Request) -> Result<Response> {
     let headers = request.headers_mut();
     headers.remove(header::HOST);
     let caller = headers.remove(CALLER).context("the caller is missing")?;
     let caller: supervisor_testing::CallerScope = serde_json::from_slice(caller.as_bytes())?;
     let caller: CallerScope = same(&caller)?;
-    let device = device.read().await;
-    let Some(host) = device.as_ref() else {
-        bail!("the device has been stopped");
-    };
     let request = request.map(|body| Body::new(DrainedBody(body)));
     Ok(host.call_by(caller, request).await.map(Body::new))
 }
 
-async fn command(device: &Device, request: Request) -> Result<Response> {
-    let body = axum::body::to_bytes(request.into_body(), COMMAND).await?;
-    let command: Command = serde_json::from_slice(&body).context("no such command")?;
-    if command == Command::Stop {
-        let stopped = device.write().await.take();
-        if let Some(host) = stopped {
-            drop(host.stop().await);
-        }
-        return json(&());
-    }
-    let device = device.read().await;
-    let Some(host) = device.as_ref() else {
-        bail!("the device has been stopped");
-    };
+async fn carry_out(host: &RunningHost, command: Command) -> Result<Response> {
     match command {
         Command::Identify => json(&host.identify()),
         Command::Publish(event) => json(&host.publish(&event)),
@@ -219,8 +221,7 @@ async fn command(device: &Device, request: Request) -> Result<Response> {
         Command::I2cRegister(bus, address, register) => {
             json(&host.i2c().register(&bus, address, register))
         }
-        // Handled above, where the device can be taken.
-        Command::Stop => json(&()),
+        Command::Stop => json(&host.stop().await),
     }
 }
 

@@ -80,7 +80,7 @@ pub(crate) async fn run(arguments: &Run, output: &Output) -> Result<ExitCode> {
         // Calls in progress finish first.
         let last = std::mem::replace(&mut *served.write().await, ServedPlugin::Nothing);
         if let ServedPlugin::Device(device) = last {
-            drop(device.host.stop().await);
+            device.host.stop().await;
         }
     };
     tokio::select! {
@@ -205,7 +205,7 @@ async fn start(
     let mut place = served.write().await;
     // Two hosts running at once would share the store and the LEDs.
     if let ServedPlugin::Device(device) = std::mem::replace(&mut *place, ServedPlugin::Nothing) {
-        drop(device.host.stop().await);
+        device.host.stop().await;
     }
     match trial.start(component).await {
         Ok(host) => {

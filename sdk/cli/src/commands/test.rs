@@ -92,7 +92,7 @@ pub(crate) async fn run(arguments: &Test, output: &Output) -> Result<ExitCode> {
                 failed.push(failure(test, step, with_hints(differences, hints)));
             }
         }
-        drop(host.stop().await);
+        host.stop().await;
     }
     let mut text = String::new();
     for (shown, _) in &failed {
