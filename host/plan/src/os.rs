@@ -1,8 +1,6 @@
 //! The host's operating system: a version is staged while services run, activated with a reboot, and committed once the
 //! services are healthy in it, or else rolled back (docs/spec/device.md#os-update).
 
-use std::fmt;
-
 use device_types::plan::Blocker;
 use model::{DesiredHost, DesiredOs, OsVersion};
 
@@ -12,11 +10,13 @@ use crate::step::Step;
 use crate::subject::Subject;
 
 /// The purpose of a reboot.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, derive_more::Display)]
 pub(crate) enum OsReboot {
     /// To start a staged version.
+    #[display("version {_0} of the operating system")]
     Activation(OsVersion),
     /// To return to the version before one that was rolled back.
+    #[display("the operating system before version {_0}")]
     Return(OsVersion),
 }
 
@@ -25,19 +25,6 @@ impl OsReboot {
         match self {
             OsReboot::Activation(version) => Some(version),
             OsReboot::Return(_) => None,
-        }
-    }
-}
-
-impl fmt::Display for OsReboot {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            OsReboot::Activation(version) => {
-                write!(f, "version {version} of the operating system")
-            }
-            OsReboot::Return(version) => {
-                write!(f, "the operating system before version {version}")
-            }
         }
     }
 }

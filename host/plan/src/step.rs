@@ -14,9 +14,10 @@ use crate::component::{ComponentKind, DesiredComponent};
 use crate::subject::Subject;
 
 /// A step to take now. All steps of one plan may run in parallel.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, derive_more::Display)]
 pub enum Step {
     /// Downloads an image that the target needs and no engine holds.
+    #[display("pull {image}{}", on(engine.as_ref()))]
     PullImage {
         /// The image reference in the target.
         image: ImageRef,
@@ -26,6 +27,7 @@ pub enum Step {
         users: Vec<ImageUser>,
     },
     /// Removes an image that the supervisor pulled and that nothing uses, and its record.
+    #[display("{} image {image}{}", if engine.is_some() { "remove" } else { "forget" }, on(engine.as_ref()))]
     RemoveImage {
         /// The image reference in the record.
         image: ImageRef,
@@ -33,6 +35,7 @@ pub enum Step {
         engine: Option<EngineKind>,
     },
     /// Creates a volume or network of the target that its engine does not have.
+    #[display("create {} {} on {engine}", component.kind(), component.engine_name())]
     CreateComponent {
         /// The engine that creates it.
         engine: EngineKind,
@@ -40,6 +43,7 @@ pub enum Step {
         component: DesiredComponent,
     },
     /// Removes a volume or network that nothing uses any more.
+    #[display("remove {kind} {name} on {engine}")]
     RemoveComponent {
         /// The engine that has it.
         engine: EngineKind,
@@ -51,6 +55,7 @@ pub enum Step {
         reason: StepReason,
     },
     /// Removes a container that the engine failed to remove, or keeps refusing to start.
+    #[display("remove dead {service} ({})", container.id)]
     RemoveDead {
         /// The service of the container.
         service: ServiceKey,
@@ -59,6 +64,7 @@ pub enum Step {
     },
     /// Starts a container that matches the target and was not started yet, or was stopped by the supervisor. It
     /// disturbs nothing, so it needs no lock.
+    #[display("start existing {service} ({})", container.id)]
     StartExisting {
         /// The app of the service, as the API numbers it.
         app_id: AppId,
@@ -70,6 +76,7 @@ pub enum Step {
     /// Steps that disturb services; meanwhile the locks of the whole app are held.
     UnderLocks(LockedWork),
     /// Records that a release runs completely.
+    #[display("record commit {commit} of {app}")]
     RecordCommit {
         /// The app of the release.
         app: AppUuid,
@@ -77,16 +84,19 @@ pub enum Step {
         commit: Commit,
     },
     /// Deletes the record of an app of which nothing is left.
+    #[display("forget commit of {app}")]
     ForgetCommit {
         /// The app.
         app: AppUuid,
     },
     /// Releases the locks, because no step that needs them is left or can be taken now.
+    #[display("release locks of {app}")]
     ReleaseLocks {
         /// The app whose locks are held.
         app: AppUuid,
     },
     /// Changes a part of the host to match the target.
+    #[display("configure the host's {part}")]
     Configure {
         /// The part that differs.
         part: HostPart,
@@ -95,22 +105,26 @@ pub enum Step {
     },
     /// Has a version of the operating system installed next to the running one. The step ends when the installation has
     /// begun.
+    #[display("stage version {} of the operating system", os.version)]
     StageOs {
         /// The version, and its location.
         os: DesiredOs,
     },
     /// Makes every later boot start the running version of the operating system, which is healthy.
+    #[display("commit version {version} of the operating system")]
     CommitOs {
         /// The version.
         version: OsVersion,
     },
     /// Makes the next boot start the version before this one.
+    #[display("roll back version {version} of the operating system")]
     RollBackOs {
         /// The version that is rolled back.
         version: OsVersion,
     },
     /// Reboots the host, because everything else is done and some of it takes effect with the next boot. Needs the
     /// locks of all apps, which are taken as part of the step.
+    #[display("{}reboot for {}", before_reboot(activates.as_ref()), reasons.join(", "))]
     Reboot {
         /// What needs the reboot, in words.
         reasons: Vec<String>,
@@ -261,60 +275,14 @@ impl Step {
     }
 }
 
-impl fmt::Display for Step {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Step::PullImage {
-                image,
-                engine: Some(engine),
-                ..
-            } => write!(f, "pull {image} on {engine}"),
-            Step::PullImage { image, .. } => write!(f, "pull {image}"),
-            Step::RemoveImage {
-                image,
-                engine: Some(engine),
-            } => write!(f, "remove image {image} on {engine}"),
-            Step::RemoveImage { image, .. } => write!(f, "forget image {image}"),
-            Step::CreateComponent { engine, component } => {
-                let (kind, name) = (component.kind(), component.engine_name());
-                write!(f, "create {kind} {name} on {engine}")
-            }
-            Step::RemoveComponent {
-                engine, kind, name, ..
-            } => write!(f, "remove {kind} {name} on {engine}"),
-            Step::RemoveDead { service, container } => {
-                write!(f, "remove dead {service} ({})", container.id)
-            }
-            Step::StartExisting {
-                service, container, ..
-            } => {
-                write!(f, "start existing {service} ({})", container.id)
-            }
-            Step::UnderLocks(locked) => locked.fmt(f),
-            Step::RecordCommit { app, commit } => write!(f, "record commit {commit} of {app}"),
-            Step::ForgetCommit { app } => write!(f, "forget commit of {app}"),
-            Step::ReleaseLocks { app } => write!(f, "release locks of {app}"),
-            Step::Configure { part, .. } => write!(f, "configure the host's {part}"),
-            Step::StageOs { os } => {
-                write!(f, "stage version {} of the operating system", os.version)
-            }
-            Step::CommitOs { version } => {
-                write!(f, "commit version {version} of the operating system")
-            }
-            Step::RollBackOs { version } => {
-                write!(f, "roll back version {version} of the operating system")
-            }
-            Step::Reboot { reasons, activates } => {
-                if let Some(version) = activates {
-                    write!(
-                        f,
-                        "activate version {version} of the operating system, and "
-                    )?;
-                }
-                write!(f, "reboot for {}", reasons.join(", "))
-            }
-        }
-    }
+/// Returns the end of a step's text that names its engine, if it has one.
+fn on(engine: Option<&EngineKind>) -> String {
+    engine.map_or_else(String::new, |engine| format!(" on {engine}"))
+}
+
+fn before_reboot(version: Option<&OsVersion>) -> String {
+    let activate = |version| format!("activate version {version} of the operating system, and ");
+    version.map_or_else(String::new, activate)
 }
 
 impl fmt::Display for LockedWork {

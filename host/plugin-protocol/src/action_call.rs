@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Action, BootComparison, BootSetting, EventAnswer, EventCall, OsStatus, ProxyError, ProxyState,
-    Redirection,
+    Action, BootComparison, BootSetting, EventAnswer, EventCall, OsCall, OsStatus, ProxyCall,
+    ProxyError, ProxyState,
 };
 
 /// A call to the function of an action that a plugin exports.
@@ -66,20 +66,6 @@ pub struct OwnCall {
     pub input: Vec<u8>,
 }
 
-/// A function of `wit/proxy-redirector.wit`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[expect(
-    missing_docs,
-    reason = "the functions of `wit/proxy-redirector.wit`, by their names"
-)]
-pub enum ProxyCall {
-    Get,
-    Set(Option<Redirection>),
-    NoProxy,
-    SetNoProxy(#[serde(with = "crate::bounded_list")] Vec<String>),
-    Apply,
-}
-
 /// The answer of such a function if it does not fail.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ProxyAnswer {
@@ -110,20 +96,6 @@ pub enum BootAnswer {
     Settings(#[serde(with = "crate::bounded_list")] Vec<BootSetting>),
     /// The answer to all other calls.
     Comparison(BootComparison),
-}
-
-/// A function of `wit/os-update.wit`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[expect(
-    missing_docs,
-    reason = "the functions of `wit/os-update.wit`, by their names"
-)]
-pub enum OsCall {
-    Status,
-    Stage { source: String, version: String },
-    Activate,
-    Commit,
-    RollBack,
 }
 
 /// The answer of such a function if it does not fail.

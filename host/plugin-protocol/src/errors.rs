@@ -38,19 +38,6 @@ pub enum LocksError {
     Other(String),
 }
 
-/// Why the redirector of connections was not read, written or notified
-/// (`wit/proxy-redirector.wit`).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
-#[error("{0}")]
-pub enum ProxyError {
-    /// No plugin of this device provides the action.
-    Unavailable(String),
-    /// A value cannot be configured; the text names it.
-    Invalid(String),
-    /// The configuration could not be read, written or applied.
-    Other(String),
-}
-
 /// Why a serial port was not opened, read or written (`wit/serial.wit`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{0}")]

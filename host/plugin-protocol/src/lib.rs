@@ -27,7 +27,6 @@ mod action_call;
 mod answer;
 mod blueprint;
 mod bound;
-pub mod bounded_list;
 mod caller;
 mod capability_call;
 mod errors;
@@ -41,8 +40,7 @@ mod usage;
 mod values;
 
 pub use action_call::{
-    ActionAnswer, ActionCall, BootAnswer, BootCall, OsAnswer, OsCall, OwnCall, ProxyAnswer,
-    ProxyCall,
+    ActionAnswer, ActionCall, BootAnswer, BootCall, OsAnswer, OwnCall, ProxyAnswer,
 };
 pub use answer::{AnswerHead, HEADER_BYTES, HEADERS};
 pub use blueprint::{Blueprint, ComponentFacts, FolderView};
@@ -61,8 +59,9 @@ pub use limits::Limits;
 pub use origin::{Origin, ServedCall};
 pub use plugin_manifest::{Action, Capability, EventKind};
 pub use plugin_values::{
-    BootSetting, DnsRemote, InstalledRelease, OsStatus, PendingUpdate, PluginEvent, Proxy,
-    ProxyKind, ProxyState, Redirection, ServiceChange, TargetProgress,
+    BootComparison, BootSetting, DnsRemote, InstalledRelease, OsCall, OsStatus, PendingUpdate,
+    PluginEvent, Proxy, ProxyCall, ProxyError, ProxyKind, ProxyState, Redirection, ServiceChange,
+    TargetProgress, bounded_list,
 };
 pub use runtime::{
     AnswerBody, AnswerStream, CallRefusal, GuestAnswer, GuestCode, GuestError, GuestPlugin,
@@ -70,7 +69,7 @@ pub use runtime::{
     RequestBody, RequestHead, RequestStream,
 };
 pub use usage::{CallUsage, UsedResources};
-pub use values::{BootComparison, Handle, JournalOptions, OpenLed, Parity, Piece, SerialSettings};
+pub use values::{Handle, JournalOptions, OpenLed, Parity, Piece, SerialSettings};
 // Types of `wit/` that several crates use, some with their interface in the name.
 pub use wit::actions::ActionError as OwnActionError;
 pub use wit::api::{ApiError, Request as ApiRequest, Response as ApiResponse};
@@ -83,3 +82,25 @@ pub use wit::http::{HttpError, Request as HttpRequest, Response as HttpResponse}
 pub use wit::i2c::I2cError;
 pub use wit::store::StoreError as DataError;
 pub use wit::units::UnitError;
+
+#[cfg(test)]
+mod tests {
+    use super::bounded_list::LIST;
+    use super::*;
+
+    #[test]
+    fn a_list_of_a_generated_call_or_type_has_the_same_limit() {
+        let labels = |entries: usize| {
+            let labels = vec![r#"{"name":"","value":""}"#; entries].join(",");
+            format!(r#"{{"name":"","labels":[{labels}],"value":1.0}}"#)
+        };
+        assert!(serde_json::from_str::<MetricsSetGauge>(&labels(LIST)).is_ok());
+        assert!(serde_json::from_str::<MetricsSetGauge>(&labels(LIST + 1)).is_err());
+        let request = |entries: usize| {
+            let headers = vec![r#"["",[]]"#; entries].join(",");
+            format!(r#"{{"method":"","url":"","headers":[{headers}],"body":[]}}"#)
+        };
+        assert!(serde_json::from_str::<HttpRequest>(&request(LIST)).is_ok());
+        assert!(serde_json::from_str::<HttpRequest>(&request(LIST + 1)).is_err());
+    }
+}

@@ -70,19 +70,3 @@ pub enum Parity {
     Even,
     Odd,
 }
-
-/// The difference between a boot configuration and the requested settings.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct BootComparison {
-    /// The settings that differ, by name.
-    #[serde(with = "crate::bounded_list")]
-    pub changes: Vec<String>,
-    /// Settings that cannot be written, and why. While there are any, nothing is written.
-    #[serde(with = "crate::bounded_list")]
-    pub refused: Vec<(String, String)>,
-    /// Settings that have no meaning on this board.
-    #[serde(with = "crate::bounded_list")]
-    pub foreign: Vec<String>,
-    /// The changes take effect with the next boot.
-    pub needs_reboot: bool,
-}

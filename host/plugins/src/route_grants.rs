@@ -3,8 +3,6 @@
 //! `/v3/acme/*` is `/v3/acme` and everything below it. Without `/*` it is only that path, in which `:name` matches any
 //! one segment.
 
-use std::fmt;
-
 use serde::{Deserialize, Deserializer};
 
 use plugin_manifest::{Pattern, PatternError, is_of_stock_plugins};
@@ -13,7 +11,8 @@ use plugin_manifest::{Pattern, PatternError, is_of_stock_plugins};
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct RouteGrants(Vec<RouteGrant>);
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, derive_more::Display)]
+#[display("{pattern}{}", if *below { "/*" } else { "" })]
 struct RouteGrant {
     pattern: Pattern,
     /// Whether the paths below it are included.
@@ -40,13 +39,6 @@ impl RouteGrants {
         let mut grants = self.0.iter();
         let grant = grants.find(|grant| is_of_stock_plugins(&grant.pattern))?;
         Some(grant.to_string())
-    }
-}
-
-impl fmt::Display for RouteGrant {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let below = if self.below { "/*" } else { "" };
-        write!(f, "{}{below}", self.pattern)
     }
 }
 

@@ -1,6 +1,5 @@
 //! A device in developer mode, which the tool accesses through its API.
 
-use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -22,7 +21,8 @@ const WHOLE: Duration = Duration::from_secs(720);
 const MOST: usize = 1 << 20;
 
 /// The address of a device: `10.0.0.7`, `shelf.local:48484` or `[fe80::1]`, optionally after `http://`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, derive_more::Display)]
+#[display("{text}")]
 pub(crate) struct DeviceAddress {
     /// The text that the author wrote.
     text: String,
@@ -49,12 +49,6 @@ impl FromStr for DeviceAddress {
             text: place.to_owned(),
             authority,
         })
-    }
-}
-
-impl fmt::Display for DeviceAddress {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(&self.text)
     }
 }
 

@@ -5,11 +5,10 @@
 //! and then serves HTTP on the socket: requests to [`DEVICE`] are for the plugins, requests to [`HARNESS`] have a
 //! [`Command`] as their body.
 
-use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use plugin_values::{BootSetting, InstalledRelease, PendingUpdate, PluginEvent, Redirection};
+use plugin_values::{BootSetting, InstalledRelease, OsCall, PendingUpdate, PluginEvent, ProxyCall};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -166,7 +165,8 @@ pub enum Command {
     OsStatus,
     /// Updates the operating system. If this fails, the answer is the reason.
     UpdateOs(OsCall),
-    /// Calls a function of `proxy-redirector`. The answer is that of the function, or a [`ProxyError`].
+    /// Calls a function of `proxy-redirector`. The answer is that of the function, or a
+    /// [`ProxyError`](plugin_values::ProxyError).
     ProxyRedirector(ProxyCall),
     /// Reads the series and values that a plugin has reported.
     Metrics(String),
@@ -190,75 +190,6 @@ pub enum Command {
     /// Stops everything that runs in the background.
     Stop,
 }
-
-/// The differences between a boot configuration and its target.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct BootChange {
-    /// The settings that differ.
-    pub changes: Vec<String>,
-    /// The settings that the plugin refuses, each with the reason.
-    pub refused: Vec<(String, String)>,
-    /// The settings that do not belong to the plugin.
-    pub foreign: Vec<String>,
-    /// Whether the changes take effect at the next boot.
-    pub needs_reboot: bool,
-}
-
-/// A function of the action `os-update`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum OsCall {
-    /// Begins to install a version.
-    Stage {
-        /// The place of the version.
-        source: String,
-        /// The version.
-        version: String,
-    },
-    /// Makes the next boot start the staged version.
-    Activate,
-    /// Makes each later boot start the running version.
-    Commit,
-    /// Makes the next boot start the predecessor of the uncommitted version.
-    RollBack,
-}
-
-/// A function of the action `proxy-redirector`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum ProxyCall {
-    /// Reads the configuration. The answer is a `ProxyState`.
-    Get,
-    /// Writes the configuration, or removes it.
-    Set(Option<Redirection>),
-    /// Reads the addresses that are reached without the proxy.
-    NoProxy,
-    /// Replaces the addresses that are reached without the proxy.
-    SetNoProxy(Vec<String>),
-    /// Makes the program of the host use what was written.
-    Apply,
-}
-
-/// Why a provider of `proxy-redirector` did not do what it was called for.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum ProxyError {
-    /// No plugin provides the action.
-    Unavailable(String),
-    /// A value cannot be configured; the text names it.
-    Invalid(String),
-    /// The configuration could not be read, written or applied.
-    Other(String),
-}
-
-impl fmt::Display for ProxyError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            ProxyError::Unavailable(why) | ProxyError::Invalid(why) | ProxyError::Other(why) => {
-                f.write_str(why)
-            }
-        }
-    }
-}
-
-impl std::error::Error for ProxyError {}
 
 /// The state of a GPIO line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -26,12 +26,13 @@ pub use answer::Answer;
 pub use build::{
     BuiltPlugin, build, try_build, try_build_plugin, try_build_plugin_without_variables,
 };
-pub use control::{BootChange, CallerScope, HttpError, Identity, OsCall, ProxyError};
+pub use control::{CallerScope, HttpError, Identity};
 pub use description::{assert_described, schemas};
 pub use host::Host;
 pub use plugin_values::{
-    BootSetting, DnsRemote, GateVerdict, InstalledRelease, OsStatus, PendingUpdate, PluginEvent,
-    Postponement, Proxy, ProxyKind, ProxyState, Redirection, ServiceChange, TargetProgress,
+    BootComparison, BootSetting, DnsRemote, GateVerdict, InstalledRelease, OsCall, OsStatus,
+    PendingUpdate, PluginEvent, Postponement, Proxy, ProxyError, ProxyKind, ProxyState,
+    Redirection, ServiceChange, TargetProgress,
 };
 pub use running::RunningHost;
 
@@ -39,7 +40,7 @@ pub use running::RunningHost;
 #[doc(hidden)]
 pub mod protocol {
     pub use crate::control::{
-        CALLER, Command, DEVICE, DbusMethod, GpioState, HARNESS, HttpExchange, ProxyCall, Setup,
-        StartOutcome, UpdateLocks, VERSION,
+        CALLER, Command, DEVICE, DbusMethod, GpioState, HARNESS, HttpExchange, Setup, StartOutcome,
+        UpdateLocks, VERSION,
     };
 }

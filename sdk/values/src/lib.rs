@@ -5,6 +5,7 @@
 
 #![warn(missing_docs)]
 
+pub mod bounded_list;
 mod events;
 mod proxy;
 mod system;
@@ -13,5 +14,5 @@ pub use events::{
     GateVerdict, InstalledRelease, PendingUpdate, PluginEvent, Postponement, ServiceChange,
     TargetProgress,
 };
-pub use proxy::{DnsRemote, Proxy, ProxyKind, ProxyState, Redirection};
-pub use system::{BootSetting, OsStatus};
+pub use proxy::{DnsRemote, Proxy, ProxyCall, ProxyError, ProxyKind, ProxyState, Redirection};
+pub use system::{BootComparison, BootSetting, OsCall, OsStatus};

@@ -67,3 +67,40 @@ pub enum ProxyState {
     /// They are sent to this proxy.
     Redirected(Redirection),
 }
+
+/// A function of `wit/proxy-redirector.wit`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[expect(
+    missing_docs,
+    reason = "the functions of `wit/proxy-redirector.wit`, by their names"
+)]
+pub enum ProxyCall {
+    Get,
+    Set(Option<Redirection>),
+    NoProxy,
+    SetNoProxy(#[serde(with = "crate::bounded_list")] Vec<String>),
+    Apply,
+}
+
+/// Why the redirector of connections was not read, written or notified.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ProxyError {
+    /// No plugin of this device provides the action.
+    Unavailable(String),
+    /// A value cannot be configured; the text names it.
+    Invalid(String),
+    /// The configuration could not be read, written or applied.
+    Other(String),
+}
+
+impl fmt::Display for ProxyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ProxyError::Unavailable(why) | ProxyError::Invalid(why) | ProxyError::Other(why) => {
+                f.write_str(why)
+            }
+        }
+    }
+}
+
+impl std::error::Error for ProxyError {}

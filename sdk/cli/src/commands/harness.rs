@@ -15,15 +15,14 @@ use axum::body::Body;
 use axum::extract::Request;
 use axum::response::{IntoResponse as _, Response};
 use http::{StatusCode, header};
-use plugin_test_host::protocol::{ProxyAnswer, ProxyError};
-use plugin_test_host::{BootConfigError, CallerScope, EmbeddedHost, RunningHost};
+use plugin_test_host::protocol::{ProxyAnswer, ProxyCall, ProxyError};
+use plugin_test_host::{CallerScope, EmbeddedHost, RunningHost};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use supervisor_testing::protocol::{
-    CALLER, Command, GpioState, HARNESS, ProxyCall, Setup, StartOutcome, UpdateLocks, VERSION,
+    CALLER, Command, GpioState, HARNESS, Setup, StartOutcome, UpdateLocks, VERSION,
 };
-use supervisor_testing::{BootChange, BootSetting, OsCall};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
 use tokio::net::UnixListener;
 use tracing::Level;
@@ -151,50 +150,14 @@ async fn carry_out(host: &RunningHost, command: Command) -> Result<Response> {
         Command::Publish(event) => json(&host.publish(&event)),
         Command::Postponement(update) => json(&host.postponement(&update).await),
         Command::JudgeRelease(release) => json(&host.judge_release(&release).await),
-        Command::BootSettings => {
-            let settings = host.boot_settings().await.map(|settings| {
-                let settings = settings.into_iter();
-                settings
-                    .map(|(name, value)| BootSetting { name, value })
-                    .collect::<Vec<_>>()
-            });
-            json(&settings.map_err(|error| error.to_string()))
+        Command::BootSettings => json_or_text(host.boot_settings().await),
+        Command::BootConfig(settings, true) => json_or_text(host.set_boot_config(settings).await),
+        Command::BootConfig(settings, false) => {
+            json_or_text(host.compare_boot_config(settings).await)
         }
-        Command::BootConfig(settings, writes) => {
-            let settings = settings.iter();
-            let settings: Vec<_> = settings
-                .map(|BootSetting { name, value }| (name.as_str(), value.as_str()))
-                .collect();
-            let change = if writes {
-                host.set_boot_config(&settings).await
-            } else {
-                host.compare_boot_config(&settings).await
-            };
-            let change = change.map(|change| BootChange {
-                changes: change.changes,
-                refused: change.refused,
-                foreign: change.foreign,
-                needs_reboot: change.needs_reboot,
-            });
-            json(&change.map_err(|error: BootConfigError| error.to_string()))
-        }
-        Command::OsStatus => {
-            let status = host.os_status().await;
-            json(&status.map_err(|error| error.to_string()))
-        }
-        Command::UpdateOs(call) => {
-            let call = match call {
-                OsCall::Stage { source, version } => {
-                    plugin_test_host::OsCall::Stage { source, version }
-                }
-                OsCall::Activate => plugin_test_host::OsCall::Activate,
-                OsCall::Commit => plugin_test_host::OsCall::Commit,
-                OsCall::RollBack => plugin_test_host::OsCall::RollBack,
-            };
-            let outcome = host.update_os(call).await;
-            json(&outcome.map_err(|error| error.to_string()))
-        }
-        Command::ProxyRedirector(call) => proxy_redirector(host, &call).await,
+        Command::OsStatus => json_or_text(host.os_status().await),
+        Command::UpdateOs(call) => json_or_text(host.update_os(call).await),
+        Command::ProxyRedirector(call) => proxy_redirector(host, call).await,
         Command::Metrics(plugin) => json(&host.metrics(&plugin)),
         Command::Report => json(&host.report()),
         Command::RestartedUnits => json(&host.restarted_units()),
@@ -226,8 +189,8 @@ async fn carry_out(host: &RunningHost, command: Command) -> Result<Response> {
 }
 
 /// Calls a function of `proxy-redirector`, and answers what that function returns.
-async fn proxy_redirector(host: &RunningHost, call: &ProxyCall) -> Result<Response> {
-    match host.call_proxy_redirector(same(call)?).await {
+async fn proxy_redirector(host: &RunningHost, call: ProxyCall) -> Result<Response> {
+    match host.call_proxy_redirector(call).await {
         Ok(ProxyAnswer::State(state)) => json(&Ok::<_, ProxyError>(state)),
         Ok(ProxyAnswer::Addresses(addresses)) => json(&Ok::<_, ProxyError>(addresses)),
         Ok(ProxyAnswer::Done) => json(&Ok::<_, ProxyError>(())),
@@ -239,6 +202,11 @@ fn json(answer: &impl Serialize) -> Result<Response> {
     Ok(axum::Json(serde_json::to_value(answer)?).into_response())
 }
 
+/// Answers with a result whose error is only shown to people.
+fn json_or_text<T: Serialize>(result: Result<T, impl ToString>) -> Result<Response> {
+    json(&result.map_err(|error| error.to_string()))
+}
+
 /// Converts a value of `supervisor-testing` to the host's own type, which has the same names and fields.
 fn same<T: DeserializeOwned>(value: &impl Serialize) -> Result<T> {
     let value = serde_json::to_value(value)?;
@@ -247,9 +215,8 @@ fn same<T: DeserializeOwned>(value: &impl Serialize) -> Result<T> {
 
 #[cfg(test)]
 mod tests {
-    use plugin_test_host::protocol as host_protocol;
     use plugins::CallerScope as HostsCaller;
-    use supervisor_testing::{CallerScope, ProxyError as TestProxyError};
+    use supervisor_testing::CallerScope;
 
     use super::*;
 
@@ -262,33 +229,6 @@ mod tests {
         for caller in [CallerScope::DeviceKey, CallerScope::LocalMode, service] {
             let hosts: HostsCaller = same(&caller).unwrap();
             assert_eq!(same::<CallerScope>(&hosts).unwrap(), caller);
-        }
-    }
-
-    #[test]
-    fn the_errors_and_calls_of_tests_are_those_of_the_host() {
-        let why = || "why".to_owned();
-        for (answered, expected) in [
-            (
-                ProxyError::Unavailable(why()),
-                TestProxyError::Unavailable(why()),
-            ),
-            (ProxyError::Invalid(why()), TestProxyError::Invalid(why())),
-            (ProxyError::Other(why()), TestProxyError::Other(why())),
-        ] {
-            assert_eq!(same::<TestProxyError>(&answered).unwrap(), expected);
-        }
-        for (call, expected) in [
-            (ProxyCall::Get, host_protocol::ProxyCall::Get),
-            (ProxyCall::Set(None), host_protocol::ProxyCall::Set(None)),
-            (ProxyCall::NoProxy, host_protocol::ProxyCall::NoProxy),
-            (
-                ProxyCall::SetNoProxy(vec![why()]),
-                host_protocol::ProxyCall::SetNoProxy(vec![why()]),
-            ),
-            (ProxyCall::Apply, host_protocol::ProxyCall::Apply),
-        ] {
-            assert_eq!(same::<host_protocol::ProxyCall>(&call).unwrap(), expected);
         }
     }
 }

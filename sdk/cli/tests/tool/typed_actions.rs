@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use plugin_test_host::RunningHost;
 use plugin_test_host::protocol::{
-    DnsRemote, Proxy, ProxyAnswer, ProxyCall, ProxyError, ProxyKind, ProxyState, Redirection,
+    BootSetting, DnsRemote, Proxy, ProxyAnswer, ProxyCall, ProxyError, ProxyKind, ProxyState,
+    Redirection,
 };
 
 use crate::author::Author;
@@ -422,13 +423,13 @@ pub(crate) async fn check(host: &RunningHost) {
 
 async fn boot_config(host: &RunningHost) {
     let value = async || host.boot_settings().await.unwrap();
-    let with = |value: &str| vec![(GPU_MEM.to_owned(), value.to_owned())];
+    let with = |value: &str| vec![BootSetting::from((GPU_MEM, value))];
     assert_eq!(value().await, with("64"));
-    let target = [(GPU_MEM, "128"), ("HOST_CONFIG_é", "odd")];
+    let target = [(GPU_MEM, "128"), ("HOST_CONFIG_é", "odd")].map(BootSetting::from);
     for comparison in [
-        host.compare_boot_config(&target).await.unwrap(),
+        host.compare_boot_config(target.to_vec()).await.unwrap(),
         // It refuses a setting, and writes nothing.
-        host.set_boot_config(&target).await.unwrap(),
+        host.set_boot_config(target.to_vec()).await.unwrap(),
     ] {
         assert_eq!(comparison.changes, [GPU_MEM]);
         let refused = ("HOST_CONFIG_é".to_owned(), "it is odd".to_owned());
@@ -437,11 +438,11 @@ async fn boot_config(host: &RunningHost) {
         assert!(comparison.needs_reboot);
     }
     assert_eq!(value().await, with("64"));
-    let written = host.set_boot_config(&[(GPU_MEM, "0")]).await.unwrap();
+    let written = host.set_boot_config(with("0")).await.unwrap();
     assert_eq!(written.changes, [GPU_MEM]);
     assert_eq!((written.refused.len(), written.foreign.len()), (0, 0));
     assert_eq!(value().await, with("0"));
-    let error = host.set_boot_config(&[]).await.unwrap_err();
+    let error = host.set_boot_config(Vec::new()).await.unwrap_err();
     assert_eq!(error.to_string(), "`config.txt` is missing");
 }
 

@@ -63,24 +63,19 @@ impl RunningHost {
     ///
     /// # Errors
     /// If no plugin provides it, or the plugin fails.
-    pub async fn boot_settings(&self) -> Result<Vec<(String, String)>, BootConfigError> {
-        let settings = self.plugins.boot_settings().await?.into_iter();
-        Ok(settings
-            .map(|setting| (setting.name, setting.value))
-            .collect())
+    pub async fn boot_settings(&self) -> Result<Vec<BootSetting>, BootConfigError> {
+        self.plugins.boot_settings().await
     }
 
-    /// Compares the boot configuration with these settings, each with a variable and its value.
+    /// Compares the boot configuration with these settings.
     ///
     /// # Errors
     /// If no plugin provides the action, or it fails.
     pub async fn compare_boot_config(
         &self,
-        target: &[(&str, &str)],
+        target: Vec<BootSetting>,
     ) -> Result<BootComparison, BootConfigError> {
-        self.plugins
-            .compare_boot_config(boot_settings(target))
-            .await
+        self.plugins.compare_boot_config(target).await
     }
 
     /// Writes the boot configuration.
@@ -89,9 +84,9 @@ impl RunningHost {
     /// Those of [`Self::compare_boot_config`].
     pub async fn set_boot_config(
         &self,
-        target: &[(&str, &str)],
+        target: Vec<BootSetting>,
     ) -> Result<BootComparison, BootConfigError> {
-        self.plugins.set_boot_config(boot_settings(target)).await
+        self.plugins.set_boot_config(target).await
     }
 
     /// Reads the status of the operating system from the plugin that provides `os-update`.
@@ -126,14 +121,4 @@ impl RunningHost {
             .call_own_action(scope, caller, action, input)
             .await
     }
-}
-
-fn boot_settings(settings: &[(&str, &str)]) -> Vec<BootSetting> {
-    let settings = settings.iter();
-    settings
-        .map(|(name, value)| BootSetting {
-            name: (*name).to_owned(),
-            value: (*value).to_owned(),
-        })
-        .collect()
 }

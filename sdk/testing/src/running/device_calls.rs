@@ -1,12 +1,12 @@
 //! What the device itself asks of its plugins, apart from requests: events, gates and actions.
 
 use plugin_values::{
-    BootSetting, GateVerdict, InstalledRelease, OsStatus, PendingUpdate, PluginEvent, Postponement,
-    ProxyState, Redirection,
+    BootComparison, BootSetting, GateVerdict, InstalledRelease, OsCall, OsStatus, PendingUpdate,
+    PluginEvent, Postponement, ProxyCall, ProxyError, ProxyState, Redirection,
 };
 
 use super::RunningHost;
-use crate::control::{BootChange, Command, OsCall, ProxyCall, ProxyError};
+use crate::control::Command;
 
 impl RunningHost {
     /// Makes the device identify itself, like `POST /v1/blink`.
@@ -41,7 +41,10 @@ impl RunningHost {
     ///
     /// # Errors
     /// Those of [`Self::boot_settings`].
-    pub async fn compare_boot_config(&self, target: &[(&str, &str)]) -> Result<BootChange, String> {
+    pub async fn compare_boot_config(
+        &self,
+        target: &[(&str, &str)],
+    ) -> Result<BootComparison, String> {
         let target = boot_settings(target);
         self.ask(&Command::BootConfig(target, false)).await
     }
@@ -50,7 +53,7 @@ impl RunningHost {
     ///
     /// # Errors
     /// Those of [`Self::boot_settings`].
-    pub async fn set_boot_config(&self, target: &[(&str, &str)]) -> Result<BootChange, String> {
+    pub async fn set_boot_config(&self, target: &[(&str, &str)]) -> Result<BootComparison, String> {
         let target = boot_settings(target);
         self.ask(&Command::BootConfig(target, true)).await
     }
@@ -63,7 +66,7 @@ impl RunningHost {
         self.ask(&Command::OsStatus).await
     }
 
-    /// Updates the operating system: calls one function of `os-update`.
+    /// Updates the operating system: calls one function of `os-update`, other than `status`.
     ///
     /// # Errors
     /// Those of [`Self::os_status`].
@@ -117,11 +120,5 @@ impl RunningHost {
 }
 
 fn boot_settings(settings: &[(&str, &str)]) -> Vec<BootSetting> {
-    let settings = settings.iter();
-    settings
-        .map(|(name, value)| BootSetting {
-            name: (*name).to_owned(),
-            value: (*value).to_owned(),
-        })
-        .collect()
+    settings.iter().copied().map(BootSetting::from).collect()
 }

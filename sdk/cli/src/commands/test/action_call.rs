@@ -8,8 +8,6 @@
 //! answer = { json = "rail-panel" }            # or json_text, text, base64, contains, refused, failed
 //! ```
 
-use std::fmt;
-
 use anyhow::{Result, ensure};
 use plugin_test_host::RunningHost;
 
@@ -19,6 +17,8 @@ use super::provider_call::leave_out_absent;
 use super::test_device::TestDevice;
 
 /// A call and its expected outcome.
+#[derive(derive_more::Display)]
+#[display("{call}")]
 pub(crate) struct TestActionCall {
     /// The line at which it begins in its file, counted from 1.
     pub(crate) line: usize,
@@ -62,12 +62,6 @@ fn last_error(host: &RunningHost) -> Option<String> {
     let report = host.report();
     let error = report[0]["lastError"].as_str()?;
     Some(format!("its last error: {error}"))
-}
-
-impl fmt::Display for TestActionCall {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.call.fmt(f)
-    }
 }
 
 #[cfg(test)]

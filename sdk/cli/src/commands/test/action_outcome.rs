@@ -1,7 +1,5 @@
 //! The outcome of an action: its output or its error, and what is expected of it.
 
-use std::fmt;
-
 use plugin_test_host::protocol::{ACTION_BYTES, OwnActionError};
 use serde::Deserialize;
 use serde_json::Value;
@@ -15,12 +13,15 @@ use crate::action_bytes::ActionBytes;
 use crate::json_text::JsonText;
 
 /// The outcome of a call.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq, derive_more::Display)]
 pub(crate) enum ActionOutcome {
+    #[display("{}", shown(_0))]
     Output(Vec<u8>),
     /// The plugin's own words.
+    #[display("that it refuses with {_0:?}")]
     Refused(String),
     /// What the device says about a plugin that crashed or exceeded a limit.
+    #[display("that it fails with {_0:?}")]
     Failed(String),
 }
 
@@ -35,11 +36,14 @@ impl From<Result<Vec<u8>, OwnActionError>> for ActionOutcome {
 }
 
 /// The expected outcome; without a field, any output.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, derive_more::Display)]
 #[serde(try_from = "AnswerToml")]
 pub(crate) enum ExpectedOutcome {
+    #[display("an output")]
     Output(ExpectedOutput),
+    #[display("that it refuses {_0}")]
     Refused(ExpectedReason),
+    #[display("that it fails {_0}")]
     Failed(ExpectedReason),
 }
 
@@ -159,26 +163,6 @@ fn shown(output: &[u8]) -> String {
         "an empty output".to_owned()
     } else {
         block("the output", &listing(&body_lines(output)))
-    }
-}
-
-impl fmt::Display for ExpectedOutcome {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            ExpectedOutcome::Output(_) => f.write_str("an output"),
-            ExpectedOutcome::Refused(reason) => write!(f, "that it refuses {reason}"),
-            ExpectedOutcome::Failed(reason) => write!(f, "that it fails {reason}"),
-        }
-    }
-}
-
-impl fmt::Display for ActionOutcome {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            ActionOutcome::Output(output) => f.write_str(&shown(output)),
-            ActionOutcome::Refused(reason) => write!(f, "that it refuses with {reason:?}"),
-            ActionOutcome::Failed(reason) => write!(f, "that it fails with {reason:?}"),
-        }
     }
 }
 

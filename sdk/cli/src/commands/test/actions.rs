@@ -5,8 +5,6 @@
 //! calls = [{ action = "acme-rails/set", json = { name = "5v", on = true } }]   # or text, json_text, base64
 //! ```
 
-use std::fmt;
-
 use plugin_test_host::protocol::text::one_line;
 use serde::Deserialize;
 use serde_json::Value;
@@ -25,6 +23,8 @@ const SHOWN_NAME: usize = 128;
 const DIFFERENCES: usize = 10;
 
 /// The calls that the plugin must have made by this point, exactly.
+#[derive(derive_more::Display)]
+#[display("actions")]
 pub(crate) struct TestActions {
     /// The line at which it begins in its file, counted from 1.
     pub(crate) line: usize,
@@ -137,12 +137,6 @@ impl ExpectedCall {
             "expected the input with `-`, got the one with `+`",
             &lines,
         ))
-    }
-}
-
-impl fmt::Display for TestActions {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("actions")
     }
 }
 

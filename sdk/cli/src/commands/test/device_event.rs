@@ -1,6 +1,5 @@
 //! An event on the device, for which a plugin is called. `test` compares the answer (`event.rs`), and `run` returns it.
 
-use std::fmt;
 use std::time::Duration;
 
 use anyhow::{Result, bail, ensure};
@@ -21,6 +20,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const APP_UUID: &str = "0123456789abcdef0123456789abcdef";
 
 /// An event, and what happens to the hardware meanwhile.
+#[derive(derive_more::Display)]
+#[display("event {}", call.kind())]
 pub(crate) struct DeviceEvent {
     call: EventCall,
     edges: Edges,
@@ -260,12 +261,6 @@ async fn until_answered(host: &RunningHost, times: u64) -> Result<()> {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     Ok(())
-}
-
-impl fmt::Display for DeviceEvent {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "event {}", self.call.kind())
-    }
 }
 
 #[cfg(test)]

@@ -19,7 +19,6 @@
 //! compared, and not its state afterwards.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use anyhow::{Result, ensure};
 use serde::Deserialize;
@@ -32,6 +31,13 @@ use crate::device_file::{EffectList, Effects, LedBrightness, log_line, queue_lin
 const LEVELS: [&str; 4] = ["debug", "info", "warn", "error"];
 
 /// The effects that the plugin must have had by this point.
+#[derive(derive_more::Display)]
+#[display("{}", match expected {
+    ExpectedEffects::Log { .. } => "log",
+    ExpectedEffects::Queue(_) => "cloud",
+    ExpectedEffects::Restarts(_) => "units",
+    ExpectedEffects::Brightnesses(_) => "leds",
+})]
 pub(crate) struct TestEffects {
     /// The line at which it begins in its file, counted from 1.
     pub(crate) line: usize,
@@ -228,17 +234,6 @@ fn led_lines(leds: &BTreeMap<String, Vec<u32>>) -> Vec<String> {
         format!("{name}: {}", values.join(", "))
     });
     lines.collect()
-}
-
-impl fmt::Display for TestEffects {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self.expected {
-            ExpectedEffects::Log { .. } => "log",
-            ExpectedEffects::Queue(_) => "cloud",
-            ExpectedEffects::Restarts(_) => "units",
-            ExpectedEffects::Brightnesses(_) => "leds",
-        })
-    }
 }
 
 #[cfg(test)]

@@ -6,8 +6,6 @@
 //! answer = { postpone = "the press is running", seconds = 60 }
 //! ```
 
-use std::fmt;
-
 use anyhow::{Result, ensure};
 use plugin_manifest::Manifest;
 use plugin_test_host::RunningHost;
@@ -16,6 +14,8 @@ use super::device_event::{DeviceEvent, EventOutcome, EventToml};
 use super::gate_answer::ExpectedGateAnswer;
 
 /// An event and its expected answer.
+#[derive(derive_more::Display)]
+#[display("{event}")]
 pub(crate) struct TestEvent {
     /// The line at which it begins in its file, counted from 1.
     pub(crate) line: usize,
@@ -59,12 +59,6 @@ impl TestEvent {
             EventOutcome::Late(reason) => Some(reason),
         };
         difference.into_iter().chain(missed).collect()
-    }
-}
-
-impl fmt::Display for TestEvent {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.event.fmt(f)
     }
 }
 

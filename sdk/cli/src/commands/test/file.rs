@@ -33,7 +33,6 @@
 //! drive = { door = true }
 //! ```
 
-use std::fmt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, anyhow, ensure};
@@ -64,6 +63,7 @@ pub(crate) struct TestFile {
 
 /// A request, an event on the device, a call of an action, a comparison of what the plugin reports, calls or does, or the
 /// hardware that it uses.
+#[derive(derive_more::Display)]
 pub(crate) enum Step {
     Request(Box<TestRequest>),
     Event(TestEvent),
@@ -239,22 +239,6 @@ impl Step {
             Step::Effects(effects) => effects.differences(&device.records.effects),
             Step::Lines(lines) => lines.differences(host),
             Step::Chips(chips) => chips.differences(host),
-        }
-    }
-}
-
-impl fmt::Display for Step {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Step::Request(request) => request.fmt(f),
-            Step::Event(event) => event.fmt(f),
-            Step::ActionCall(call) => call.fmt(f),
-            Step::Report(report) => report.fmt(f),
-            Step::Metrics(metrics) => metrics.fmt(f),
-            Step::Actions(actions) => actions.fmt(f),
-            Step::Effects(effects) => effects.fmt(f),
-            Step::Lines(lines) => lines.fmt(f),
-            Step::Chips(chips) => chips.fmt(f),
         }
     }
 }

@@ -8,10 +8,13 @@ use serde::Deserialize;
 use super::reason::ExpectedReason;
 
 /// The answer of a gate.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq, derive_more::Display)]
 pub(crate) enum GateAnswer {
+    #[display("that it goes on")]
     GoOn,
+    #[display("that it postpones by {} s with {_0:?}", _1.as_secs())]
     Postpone(String, Duration),
+    #[display("that it refuses with {_0:?}")]
     Refuse(String),
 }
 
@@ -52,20 +55,6 @@ impl fmt::Display for ExpectedGateAnswer {
             (Some(reason), _, None) => write!(f, "that it postpones {reason}"),
             (None, Some(reason), _) => write!(f, "that it refuses {reason}"),
             (None, None, _) => f.write_str("that it goes on"),
-        }
-    }
-}
-
-impl fmt::Display for GateAnswer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            GateAnswer::GoOn => f.write_str("that it goes on"),
-            GateAnswer::Postpone(reason, delay) => write!(
-                f,
-                "that it postpones by {} s with {reason:?}",
-                delay.as_secs()
-            ),
-            GateAnswer::Refuse(reason) => write!(f, "that it refuses with {reason:?}"),
         }
     }
 }

@@ -16,7 +16,6 @@
 //! ```
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
@@ -26,6 +25,8 @@ use serde::Deserialize;
 use crate::device_file::{I2C_ADDRESS, i2c_bus};
 
 /// Lines to be switched, and the states that lines must have afterwards.
+#[derive(derive_more::Display)]
+#[display("gpio")]
 pub(crate) struct TestLines {
     /// The line at which it begins in its file, counted from 1.
     pub(crate) line: usize,
@@ -71,12 +72,6 @@ impl TestLines {
     }
 }
 
-impl fmt::Display for TestLines {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("gpio")
-    }
-}
-
 fn on_or_off(on: bool) -> &'static str {
     if on { "on" } else { "off" }
 }
@@ -86,6 +81,8 @@ fn no_line(line: &str) -> String {
 }
 
 /// Registers to be set, and the values that registers must have afterwards.
+#[derive(derive_more::Display)]
+#[display("i2c")]
 pub(crate) struct TestChips {
     /// The line at which it begins in its file, counted from 1.
     pub(crate) line: usize,
@@ -131,12 +128,6 @@ impl TestChips {
             }
         }
         differences
-    }
-}
-
-impl fmt::Display for TestChips {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("i2c")
     }
 }
 

@@ -7,13 +7,14 @@
 //! ```
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use anyhow::{Result, ensure};
 use plugin_test_host::{PluginMetricValue, RunningHost};
 use serde::Deserialize;
 
 /// The series that the plugin must have reported at this point, with their values.
+#[derive(derive_more::Display)]
+#[display("metrics")]
 pub(crate) struct TestMetrics {
     /// The line at which it begins in its file, counted from 1.
     pub(crate) line: usize,
@@ -94,12 +95,6 @@ fn number(value: PluginMetricValue) -> String {
     match value {
         PluginMetricValue::Gauge(value) => value.to_string(),
         PluginMetricValue::Counter(value) => value.to_string(),
-    }
-}
-
-impl fmt::Display for TestMetrics {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("metrics")
     }
 }
 

@@ -5,7 +5,7 @@ use std::fmt;
 
 use anyhow::{Error, Result, bail, ensure};
 use plugin_manifest::{Manifest, check_name};
-use plugin_test_host::{CallerScope, RunningHost};
+use plugin_test_host::{CallerScope, OsCall, RunningHost};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -13,9 +13,7 @@ use super::action_outcome::{ActionOutcome, ExpectedOutcome, check_input};
 use super::caller::CallerToml;
 use super::hardware::Edges;
 use super::names::quoted;
-use super::provider_call::{
-    BootCallToml, IdentifyToml, OsCallToml, ProviderCall, ProviderKeys, ProxyCallToml,
-};
+use super::provider_call::{BootCallToml, IdentifyToml, ProviderCall, ProviderKeys, ProxyCallToml};
 use crate::action_bytes::ActionBytes;
 use crate::json_text::JsonText;
 
@@ -51,7 +49,7 @@ pub(crate) struct PluginCallToml {
     identify: Option<IdentifyToml>,
     boot_config: Option<BootCallToml>,
     proxy_redirector: Option<ProxyCallToml>,
-    os_update: Option<OsCallToml>,
+    os_update: Option<OsCall>,
     text: Option<String>,
     json: Option<Value>,
     json_text: Option<JsonText>,

@@ -23,7 +23,7 @@ use std::time::Duration;
 
 use anyhow::{Result, bail, ensure};
 use plugin_manifest::Action;
-use plugin_test_host::protocol::{ProxyAnswer, ProxyCall, ProxyError};
+use plugin_test_host::protocol::{BootSetting, ProxyAnswer, ProxyCall, ProxyError};
 use plugin_test_host::{BootComparison, OsCall, RunningHost};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -48,7 +48,7 @@ pub(super) struct ProviderKeys {
     pub(super) identify: Option<IdentifyToml>,
     pub(super) boot_config: Option<BootCallToml>,
     pub(super) proxy_redirector: Option<ProxyCallToml>,
-    pub(super) os_update: Option<OsCallToml>,
+    pub(super) os_update: Option<OsCall>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -75,16 +75,6 @@ pub(super) enum ProxyCallToml {
     Apply,
 }
 
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub(super) enum OsCallToml {
-    Status,
-    Stage { source: String, version: String },
-    Activate,
-    Commit,
-    RollBack,
-}
-
 impl ProviderKeys {
     /// Returns the call that one of the keys describes; `None` if there is none of them.
     ///
@@ -103,7 +93,7 @@ impl ProviderKeys {
             identify,
             boot_config.map(ProviderCall::Boot),
             proxy,
-            os_update.map(|call| ProviderCall::Os(call.into())),
+            os_update.map(ProviderCall::Os),
         ];
         let mut calls = calls.into_iter().flatten();
         match (calls.next(), calls.next()) {
@@ -172,25 +162,25 @@ async fn boot_outcome(host: &RunningHost, call: &BootCallToml) -> Result<Vec<u8>
                 Err(error) => Err(error.to_string()),
             };
         }
-        BootCallToml::Compare(target) => host.compare_boot_config(&pairs(target)).await,
-        BootCallToml::Set(target) => host.set_boot_config(&pairs(target)).await,
+        BootCallToml::Compare(target) => host.compare_boot_config(boot_settings(target)).await,
+        BootCallToml::Set(target) => host.set_boot_config(boot_settings(target)).await,
     };
     let json = compared.map(|comparison| bytes_of(Ok(comparison_json(comparison))));
     json.map_err(|error| error.to_string())
 }
 
-fn pairs(settings: &BTreeMap<String, String>) -> Vec<(&str, &str)> {
+fn boot_settings(settings: &BTreeMap<String, String>) -> Vec<BootSetting> {
     let settings = settings.iter();
     settings
-        .map(|(name, value)| (name.as_str(), value.as_str()))
+        .map(|(name, value)| (name.as_str(), value.as_str()).into())
         .collect()
 }
 
 /// Returns settings as one object. A provider that returns two settings with one name is wrong, and the object would
 /// hide it.
-fn settings_json(settings: Vec<(String, String)>) -> Result<Vec<u8>, String> {
+fn settings_json(settings: Vec<BootSetting>) -> Result<Vec<u8>, String> {
     let mut object = serde_json::Map::new();
-    for (name, value) in settings {
+    for BootSetting { name, value } in settings {
         if object.contains_key(&name) {
             return Err(format!("it returned the setting `{name}` twice"));
         }
@@ -275,18 +265,6 @@ impl ProxyCallToml {
             ProxyCallToml::Apply => ProxyCall::Apply,
         };
         Ok(ProviderCall::Proxy(call))
-    }
-}
-
-impl From<OsCallToml> for OsCall {
-    fn from(call: OsCallToml) -> OsCall {
-        match call {
-            OsCallToml::Status => OsCall::Status,
-            OsCallToml::Stage { source, version } => OsCall::Stage { source, version },
-            OsCallToml::Activate => OsCall::Activate,
-            OsCallToml::Commit => OsCall::Commit,
-            OsCallToml::RollBack => OsCall::RollBack,
-        }
     }
 }
 

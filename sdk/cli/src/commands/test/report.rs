@@ -6,13 +6,14 @@
 //! ```
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use plugin_test_host::RunningHost;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 /// The fields that the plugin must have reported at this point, exactly.
+#[derive(derive_more::Display)]
+#[display("report")]
 pub(crate) struct TestReport {
     /// The line at which it begins in its file, counted from 1.
     pub(crate) line: usize,
@@ -68,11 +69,5 @@ fn shown(value: &Value, unit: Option<&str>) -> Value {
     match unit {
         Some(unit) => json!({ "value": value, "unit": unit }),
         None => json!({ "value": value }),
-    }
-}
-
-impl fmt::Display for TestReport {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("report")
     }
 }

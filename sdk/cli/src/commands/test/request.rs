@@ -1,7 +1,6 @@
 //! A request to the plugin of a test, and its expected answer.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use anyhow::{Result, bail};
 use http::{Method, Request};
@@ -15,6 +14,8 @@ use super::hardware::Edges;
 use crate::json_text::JsonText;
 
 /// A request and its expected answer.
+#[derive(derive_more::Display)]
+#[display("{method} {path}")]
 pub(crate) struct TestRequest {
     /// The line at which it begins in its file, counted from 1.
     pub(crate) line: usize,
@@ -109,11 +110,5 @@ impl TestRequest {
         };
         differences.extend(missed);
         differences
-    }
-}
-
-impl fmt::Display for TestRequest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.method, self.path)
     }
 }

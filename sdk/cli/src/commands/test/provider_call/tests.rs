@@ -92,7 +92,7 @@ fn an_absent_part_of_an_answer_is_left_out_or_null() {
 
 #[test]
 fn a_setting_that_is_returned_twice_is_an_error() {
-    let setting = |value: &str| ("HOST_CONFIG_a".to_owned(), value.to_owned());
+    let setting = |value: &str| BootSetting::from(("HOST_CONFIG_a", value));
     let found = settings_json(vec![setting("1")]).unwrap();
     assert_eq!(found, b"{\"HOST_CONFIG_a\":\"1\"}");
     let twice = settings_json(vec![setting("1"), setting("2")]);

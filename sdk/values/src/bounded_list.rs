@@ -64,7 +64,6 @@ mod tests {
     use serde::Deserialize;
 
     use super::*;
-    use crate::{HttpRequest, MetricsSetGauge};
 
     #[derive(Serialize, Deserialize)]
     struct Message(#[serde(with = "super")] Vec<String>);
@@ -78,21 +77,5 @@ mod tests {
         let longer = serde_json::from_str::<Message>(&text(LIST + 1));
         assert!(longer.is_err());
         assert!(serde_json::to_string(&Message(vec![String::new(); LIST + 1])).is_err());
-    }
-
-    #[test]
-    fn a_list_of_a_generated_call_or_type_has_the_same_limit() {
-        let labels = |entries: usize| {
-            let labels = vec![r#"{"name":"","value":""}"#; entries].join(",");
-            format!(r#"{{"name":"","labels":[{labels}],"value":1.0}}"#)
-        };
-        assert!(serde_json::from_str::<MetricsSetGauge>(&labels(LIST)).is_ok());
-        assert!(serde_json::from_str::<MetricsSetGauge>(&labels(LIST + 1)).is_err());
-        let request = |entries: usize| {
-            let headers = vec![r#"["",[]]"#; entries].join(",");
-            format!(r#"{{"method":"","url":"","headers":[{headers}],"body":[]}}"#)
-        };
-        assert!(serde_json::from_str::<HttpRequest>(&request(LIST)).is_ok());
-        assert!(serde_json::from_str::<HttpRequest>(&request(LIST + 1)).is_err());
     }
 }
