@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
-use anyhow::{Context as _, Result, anyhow, ensure};
+use anyhow::{Context as _, Result, ensure};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::Request;
@@ -38,7 +38,7 @@ use drained_body::DrainedBody;
 const COMMAND: usize = 16 << 20;
 
 /// The device of the test.
-struct TestDevice {
+struct HarnessDevice {
     host: RunningHost,
     /// Whether the test has stopped it.
     is_stopped: AtomicBool,
@@ -67,7 +67,7 @@ pub(crate) async fn run(socket: &Path) -> Result<ExitCode> {
     let listener = UnixListener::bind(socket)
         .with_context(|| format!("cannot listen at `{}`", socket.display()))?;
     say(&StartOutcome::Ready { root: host.root() })?;
-    let device = Arc::new(TestDevice {
+    let device = Arc::new(HarnessDevice {
         host,
         is_stopped: AtomicBool::new(false),
     });
@@ -106,18 +106,16 @@ async fn start(line: &str) -> Result<RunningHost> {
     host.code_cache(cache).try_start().await
 }
 
-impl TestDevice {
+impl HarnessDevice {
     async fn answer(&self, request: Request) -> Response {
         let is_command = request
             .headers()
             .get(header::HOST)
             .is_some_and(|host| host == HARNESS);
-        let answered = if self.is_stopped.load(SeqCst) {
-            Err(anyhow!("the device has been stopped"))
-        } else if is_command {
+        let answered = if is_command {
             self.command(request).await
         } else {
-            call(&self.host, request).await
+            self.call(request).await
         };
         answered
             .unwrap_or_else(|error| (StatusCode::BAD_REQUEST, format!("{error:#}")).into_response())
@@ -128,20 +126,29 @@ impl TestDevice {
         let command: Command = serde_json::from_slice(&body).context("no such command")?;
         if command == Command::Stop {
             self.is_stopped.store(true, SeqCst);
+        } else {
+            self.ensure_running()?;
         }
         carry_out(&self.host, command).await
     }
-}
 
-/// Sends a request to a plugin.
-async fn call(host: &RunningHost, mut request: Request) -> Result<Response> {
-    let headers = request.headers_mut();
-    headers.remove(header::HOST);
-    let caller = headers.remove(CALLER).context("the caller is missing")?;
-    let caller: supervisor_testing::CallerScope = serde_json::from_slice(caller.as_bytes())?;
-    let caller: CallerScope = same(&caller)?;
-    let request = request.map(|body| Body::new(DrainedBody(body)));
-    Ok(host.call_by(caller, request).await.map(Body::new))
+    /// Sends a request to a plugin.
+    async fn call(&self, mut request: Request) -> Result<Response> {
+        self.ensure_running()?;
+        let headers = request.headers_mut();
+        headers.remove(header::HOST);
+        let caller = headers.remove(CALLER).context("the caller is missing")?;
+        let caller: supervisor_testing::CallerScope = serde_json::from_slice(caller.as_bytes())?;
+        let caller: CallerScope = same(&caller)?;
+        let request = request.map(|body| Body::new(DrainedBody(body)));
+        Ok(self.host.call_by(caller, request).await.map(Body::new))
+    }
+
+    fn ensure_running(&self) -> Result<()> {
+        let is_stopped = self.is_stopped.load(SeqCst);
+        ensure!(!is_stopped, "the device has been stopped");
+        Ok(())
+    }
 }
 
 async fn carry_out(host: &RunningHost, command: Command) -> Result<Response> {
