@@ -118,8 +118,8 @@ async fn a_test_in_rust_calls_each_function_of_a_provider_of_proxy_redirector() 
     assert_eq!(host.set_proxy(None).await, Ok(()));
     assert_eq!(host.proxy().await, Ok(ProxyState::Direct));
     let file = host.root().join("mnt/boot/system-proxy/kept");
-    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
-    std::fs::write(&file, "kept").unwrap();
+    fs::create_dir_all(file.parent().unwrap()).unwrap();
+    fs::write(&file, "kept").unwrap();
     host.stop().await;
     host.stop().await;
     assert!(file.exists(), "a stopped device has its files");
