@@ -107,6 +107,7 @@ impl GuestRuntime for Runtime {
         let open = move || {
             let component = sandbox::deserialize_open(&shared.pool.engine, &file)
                 .map_err(|error| format!("{error:#}"))?;
+            shared.warm_pool.note_load();
             Ok(Arc::new(Code::new(shared, component)) as Arc<dyn GuestCode>)
         };
         // Opening reads the file.

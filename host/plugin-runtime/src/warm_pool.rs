@@ -107,9 +107,13 @@ impl WarmPool {
         makers.spawn(async move {
             drop(used);
             shared.fill(&plugin, maker).await;
-            // Memory is returned there once no call has been made for a while.
-            let _ = cleared.send(None);
+            note_work(&cleared);
         });
+    }
+
+    /// Records that code was loaded, which leaves holes in the heap as calls do.
+    pub(crate) fn note_load(&self) {
+        note_work(&self.used);
     }
 
     /// Records that a call had to start its own instance, which took this long, or failed (`None`).
@@ -141,8 +145,14 @@ impl WarmPool {
     }
 }
 
-/// Throws away the instances it receives. Calls leave holes in the heap: after a burst of calls, the memory that the
-/// heap keeps is returned to the system.
+/// Has memory returned once nothing has happened for a while.
+fn note_work(used: &mpsc::UnboundedSender<Option<Instance>>) {
+    // Fails only if everything ends.
+    let _ = used.send(None);
+}
+
+/// Throws away the instances it receives. Loads and calls leave holes in the heap: after the plugins' start and after a
+/// burst of calls, the memory that the heap keeps is returned to the system.
 async fn clear(
     mut to_drop: mpsc::UnboundedReceiver<Option<Instance>>,
     return_memory: Option<fn()>,

@@ -145,6 +145,7 @@ async fn device(configuration: &Configuration) -> Result<RunOutcome> {
         name = stop_signals.received() => (name, RunOutcome::Stopped),
         () = begin_again.cancelled() => ("the device has a new identity", RunOutcome::BeginsAgain),
         never = systemd::watchdog(|| reconciler.answers()) => match never {},
+        never = heap::return_unused_regularly() => match never {},
     };
     tracing::info!("{received}: the supervisor stops, its services continue");
     if matches!(ending, RunOutcome::Stopped) {

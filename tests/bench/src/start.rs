@@ -10,8 +10,8 @@ use crate::figures::{Latencies, Section, mebibytes, millis};
 use crate::process::memory;
 
 const STARTS: usize = 20;
-/// Longer than any background work of a start.
-const SETTLE: Duration = Duration::from_secs(3);
+/// Longer than any background work of a start, until the memory that it has left in the heap is returned.
+const SETTLE: Duration = Duration::from_secs(8);
 
 pub(crate) async fn measure() -> Result<Section> {
     let mut section = Section::new("Start, memory and size");
