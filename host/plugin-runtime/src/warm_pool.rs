@@ -7,6 +7,7 @@
 //! an instance opens the folders when it is created, and they may have changed by the time of its call.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -28,8 +29,7 @@ pub(crate) struct WarmPool {
     shared: Arc<WarmPoolState>,
     /// One for each plugin whose instances are being created; they end with this.
     makers: Mutex<JoinSet<()>>,
-    /// Accepts used instances, or `None` for one that has already been thrown away.
-    used: mpsc::UnboundedSender<Option<Instance>>,
+    cleanup: Cleanup,
     clearing: JoinHandle<()>,
 }
 
@@ -54,8 +54,13 @@ impl WarmPool {
     /// Starts the cleanup task, which ends when this is dropped. `return_memory` is called once plugins have come to
     /// rest.
     pub(crate) fn start(pool: &Pool, return_memory: Option<fn()>) -> WarmPool {
-        let (used, to_drop) = mpsc::unbounded_channel::<Option<Instance>>();
-        let clearing = tokio::spawn(clear(to_drop, return_memory));
+        let (used, to_drop) = mpsc::unbounded_channel();
+        let cleanup = Cleanup {
+            used,
+            is_due: Arc::default(),
+        };
+        let is_due = Arc::clone(&cleanup.is_due);
+        let clearing = tokio::spawn(clear(to_drop, is_due, return_memory));
         let shared = Arc::new(WarmPoolState {
             most: pool.slots() / 2,
             entries: Mutex::default(),
@@ -63,7 +68,7 @@ impl WarmPool {
         WarmPool {
             shared,
             makers: Mutex::default(),
-            used,
+            cleanup,
             clearing,
         }
     }
@@ -93,27 +98,26 @@ impl WarmPool {
             self.shared.begin(plugin)
         };
         let Some(maker) = maker else {
-            if used.is_some() {
-                // If the task is gone, the instance is thrown away here.
-                let _ = self.used.send(used);
+            if let Some(used) = used {
+                self.cleanup.throw_away(used);
             }
             return;
         };
         let mut makers = self.makers.lock();
         while makers.try_join_next().is_some() {}
         let (shared, plugin) = (Arc::clone(&self.shared), Arc::clone(plugin));
-        let cleared = self.used.clone();
+        let cleanup = self.cleanup.clone();
         // One task does both: a second one would wake another thread while the answer is on its way.
         makers.spawn(async move {
             drop(used);
             shared.fill(&plugin, maker).await;
-            note_work(&cleared);
+            cleanup.note_work();
         });
     }
 
     /// Records that code was loaded, which leaves holes in the heap as calls do.
     pub(crate) fn note_load(&self) {
-        note_work(&self.used);
+        self.cleanup.note_work();
     }
 
     /// Records that a call had to start its own instance, which took this long, or failed (`None`).
@@ -145,25 +149,49 @@ impl WarmPool {
     }
 }
 
-/// Has memory returned once nothing has happened for a while.
-fn note_work(used: &mpsc::UnboundedSender<Option<Instance>>) {
-    // Fails only if everything ends.
-    let _ = used.send(None);
+/// What a separate task cleans up.
+#[derive(Clone)]
+struct Cleanup {
+    /// Accepts used instances, or `None` if there is only memory to return.
+    used: mpsc::UnboundedSender<Option<Instance>>,
+    /// Whether the task has to return memory, and will.
+    is_due: Arc<AtomicBool>,
+}
+
+impl Cleanup {
+    fn throw_away(&self, instance: Instance) {
+        self.is_due.store(true, Relaxed);
+        // If the task is gone, the instance is thrown away here.
+        let _ = self.used.send(Some(instance));
+    }
+
+    /// Has memory returned once nothing has happened for a while.
+    fn note_work(&self) {
+        // The task is woken once, and not after each call.
+        if !self.is_due.swap(true, Relaxed) {
+            let _ = self.used.send(None);
+        }
+    }
 }
 
 /// Throws away the instances it receives. Loads and calls leave holes in the heap: after the plugins' start and after a
 /// burst of calls, the memory that the heap keeps is returned to the system.
 async fn clear(
     mut to_drop: mpsc::UnboundedReceiver<Option<Instance>>,
+    is_due: Arc<AtomicBool>,
     return_memory: Option<fn()>,
 ) {
     while let Some(instance) = to_drop.recv().await {
         drop(instance);
+        // Until a while has passed without work.
         loop {
-            match tokio::time::timeout(AT_REST, to_drop.recv()).await {
-                Ok(Some(instance)) => drop(instance),
-                Ok(None) => return,
-                Err(_) => break,
+            is_due.store(false, Relaxed);
+            let others = async { while to_drop.recv().await.is_some() {} };
+            if tokio::time::timeout(AT_REST, others).await.is_ok() {
+                return;
+            }
+            if !is_due.load(Relaxed) {
+                break;
             }
         }
         if let Some(return_memory) = return_memory {
