@@ -12,6 +12,10 @@ use tokio::time::{Sleep, sleep};
 
 use crate::bounds::{STREAM_UNREAD_FOR, UNREAD_FOR};
 
+/// The longest answer that is written from one buffer, in bytes: the kernel takes longer to gather a head and a short body
+/// than copying takes.
+const COPIED: usize = 1 << 10;
+
 /// A client's socket, with limits on unread answers.
 pub(crate) struct Socket {
     stream: TcpStream,
@@ -55,6 +59,17 @@ impl Socket {
     }
 }
 
+/// Copies several slices into `buffer` if they fit, and returns them as one.
+fn join<'a>(slices: &[IoSlice<'_>], buffer: &'a mut [u8]) -> Option<&'a [u8]> {
+    let mut length = 0;
+    for slice in slices {
+        let room = buffer.get_mut(length..length + slice.len())?;
+        room.copy_from_slice(slice);
+        length += slice.len();
+    }
+    buffer.get(..length)
+}
+
 impl AsyncRead for Socket {
     fn poll_read(
         mut self: Pin<&mut Self>,
@@ -80,7 +95,12 @@ impl AsyncWrite for Socket {
         context: &mut Context<'_>,
         slices: &[IoSlice<'_>],
     ) -> Poll<Result<usize>> {
-        let written = Pin::new(&mut self.stream).poll_write_vectored(context, slices);
+        let mut together = [0; COPIED];
+        let stream = Pin::new(&mut self.stream);
+        let written = match join(slices, &mut together) {
+            Some(bytes) => stream.poll_write(context, bytes),
+            None => stream.poll_write_vectored(context, slices),
+        };
         self.or_too_late(written, context)
     }
 
@@ -94,5 +114,28 @@ impl AsyncWrite for Socket {
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<()>> {
         Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_fits_into_one_buffer_is_joined_in_order() {
+        for (parts, expected) in [
+            (&["head", "", "body"][..], Some("headbody")),
+            (&[][..], Some("")),
+            (&["12345678", "9"], None),
+            (&["123456789"], None),
+        ] {
+            let slices: Vec<IoSlice<'_>> = parts
+                .iter()
+                .map(|part| IoSlice::new(part.as_bytes()))
+                .collect();
+            let mut buffer = [0; 8];
+            let joined = join(&slices, &mut buffer);
+            assert_eq!(joined, expected.map(str::as_bytes), "{parts:?}");
+        }
     }
 }
