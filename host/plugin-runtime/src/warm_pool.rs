@@ -7,12 +7,12 @@
 //! an instance opens the folders when it is created, and they may have changed by the time of its call.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use futures::FutureExt as _;
 use parking_lot::Mutex;
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 use tokio::task::{JoinHandle, JoinSet};
 
 use crate::bounds::START_WITHIN;
@@ -57,10 +57,10 @@ impl WarmPool {
         let (used, to_drop) = mpsc::unbounded_channel();
         let cleanup = Cleanup {
             used,
-            is_due: Arc::default(),
+            work: Arc::default(),
         };
-        let is_due = Arc::clone(&cleanup.is_due);
-        let clearing = tokio::spawn(clear(to_drop, is_due, return_memory));
+        let work = Arc::clone(&cleanup.work);
+        let clearing = tokio::spawn(clear(to_drop, work, return_memory));
         let shared = Arc::new(WarmPoolState {
             most: pool.slots() / 2,
             entries: Mutex::default(),
@@ -152,51 +152,51 @@ impl WarmPool {
 /// What a separate task cleans up.
 #[derive(Clone)]
 struct Cleanup {
-    /// Accepts used instances, or `None` if there is only memory to return.
-    used: mpsc::UnboundedSender<Option<Instance>>,
-    /// Whether the task has to return memory, and will.
-    is_due: Arc<AtomicBool>,
+    /// Accepts used instances.
+    used: mpsc::UnboundedSender<Instance>,
+    /// Notified of what leaves holes in the heap.
+    work: Arc<Notify>,
 }
 
 impl Cleanup {
     fn throw_away(&self, instance: Instance) {
-        self.is_due.store(true, Relaxed);
         // If the task is gone, the instance is thrown away here.
-        let _ = self.used.send(Some(instance));
+        let _ = self.used.send(instance);
+        self.note_work();
     }
 
-    /// Has memory returned once nothing has happened for a while.
+    /// Has memory returned once nothing has happened for a while. This wakes the task only after a rest.
     fn note_work(&self) {
-        // The task is woken once, and not after each call.
-        if !self.is_due.swap(true, Relaxed) {
-            let _ = self.used.send(None);
-        }
+        self.work.notify_one();
     }
 }
 
 /// Throws away the instances it receives. Loads and calls leave holes in the heap: after the plugins' start and after a
 /// burst of calls, the memory that the heap keeps is returned to the system.
 async fn clear(
-    mut to_drop: mpsc::UnboundedReceiver<Option<Instance>>,
-    is_due: Arc<AtomicBool>,
+    mut to_drop: mpsc::UnboundedReceiver<Instance>,
+    work: Arc<Notify>,
     return_memory: Option<fn()>,
 ) {
-    while let Some(instance) = to_drop.recv().await {
-        drop(instance);
-        // Until a while has passed without work.
+    let dropping = async { while to_drop.recv().await.is_some() {} };
+    let returning = async {
         loop {
-            is_due.store(false, Relaxed);
-            let others = async { while to_drop.recv().await.is_some() {} };
-            if tokio::time::timeout(AT_REST, others).await.is_ok() {
-                return;
+            work.notified().await;
+            // Until a while has passed without more of it.
+            loop {
+                tokio::time::sleep(AT_REST).await;
+                if work.notified().now_or_never().is_none() {
+                    break;
+                }
             }
-            if !is_due.load(Relaxed) {
-                break;
+            if let Some(return_memory) = return_memory {
+                return_memory();
             }
         }
-        if let Some(return_memory) = return_memory {
-            return_memory();
-        }
+    };
+    tokio::select! {
+        () = dropping => {}
+        () = returning => {}
     }
 }
 
